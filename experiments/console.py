@@ -38,7 +38,7 @@ class Tally(Protocol):
     """Interface of `engine.tallies.tally.Tally`: counts of the measured items of a run."""
 
     @property
-    def nothing_measured(self) -> bool: ...
+    def falls_short(self) -> bool: ...
     def lines(self) -> list[str]: ...
 
 
@@ -46,7 +46,7 @@ def say_tally(tally: Tally) -> int:
     """Say how many items are measured and why others are not; returns the exit code."""
     for line in tally.lines():
         say(line)
-    return FAILED_ITEMS if tally.nothing_measured else DONE
+    return FAILED_ITEMS if tally.falls_short else DONE
 
 
 def complain(message: str) -> int:

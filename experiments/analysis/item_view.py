@@ -8,7 +8,7 @@ disk before an item is shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from faithscope.experiments.analysis.html import markup
@@ -23,6 +23,7 @@ from faithscope.experiments.analysis.page import (
     Verbatim,
 )
 from faithscope.experiments.engine.models.judges import as_sent
+from faithscope.experiments.engine.tallies.reasons import in_words
 
 if TYPE_CHECKING:
     from faithscope.experiments.engine.index import Index
@@ -197,12 +198,17 @@ def _chances(record: Record, low: int) -> str:
 
 
 def unit_part(
-    index: Index, key: Key, names: Sequence[str], card: Callable[[Record], Fold | None]
+    index: Index,
+    read: Callable[[Key], Iterable[Record]],
+    key: Key,
+    names: Sequence[str],
+    card: Callable[[Record], Fold | None],
 ) -> Part:
     """The part of an item that one unit of work stores: cards of its records, or the error of a
-    unit that failed.
+    unit that failed. A record that the tables leave out says so first.
 
     Args:
+        read: reads the records of a unit (`Run.records_of`).
         card: maps a record to its card; None skips the record.
     """
 
@@ -211,6 +217,10 @@ def unit_part(
         if unit is not None and unit.failed is not None:
             yield Fold(" · ".join((*key[1:], "failed")), [unit.failed])
         else:
-            yield from filter(None, map(card, index.records(key)))
+            for record in read(key):
+                if (shown := card(record)) is not None:
+                    why = record.get("excluded")
+                    said = [Paragraph(f"Not counted: {in_words(why)}.", "caution")] if why else []
+                    yield replace(shown, blocks=[*said, *shown.blocks])
 
     return Part(key[1], key[2], names, cards)

@@ -20,12 +20,15 @@ from faithscope.experiments.analysis.stored_records import Place, Record
 from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine import arrays
+from faithscope.experiments.engine.exclusions import Exclusions
 from faithscope.experiments.engine.folder import existing_run, read_config, stored_config
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models.account import calls_of
 from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.engine.provenance import made_by
-from faithscope.experiments.engine.units import Unit
+from faithscope.experiments.engine.tallies.chain_faults import WORDS as FAULTS
+from faithscope.experiments.engine.tallies.reasons import WORDS, in_words
+from faithscope.experiments.engine.units import Key, Unit
 from faithscope.experiments.garbage import gc_paused
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.probes.judge.spend import Call
@@ -90,6 +93,11 @@ class Run:
         return counted(self.path)
 
     @cached_property
+    def exclusions(self) -> Exclusions:
+        """Why stored records are in no table, and the faults of the chains that they are about."""
+        return Exclusions(self.path, self.index)
+
+    @cached_property
     def failures(self) -> list[Unit]:
         """The units that failed and did not succeed later."""
         return self.index.failures()
@@ -129,12 +137,57 @@ class Run:
 
     def records(self, *stages: str) -> Iterator[dict[str, Any]]:
         """The stored records of some stages, in an order that does not depend on the run's
-        history."""
+        history. A record that the tables leave out says why in `excluded`; its values stay."""
         named = {key[0] for key in self.index if key[0].partition(".")[0] in stages}
         with gc_paused():
             units = sorted(self.index.each(named), key=lambda unit: unit.key)
         for unit in units:
-            yield from unit.records
+            yield from self.exclusions.marked(unit)
+
+    def records_of(self, key: Key) -> list[dict[str, Any]]:
+        """The records of one unit as `records` gives them; none if it is not stored, or failed."""
+        entry = self.index.get(key)
+        if entry is None or entry.failed is not None:
+            return []
+        with self.index.reader() as read:
+            return list(self.exclusions.marked(read(entry)))
+
+    def said_of(self, at: Place) -> list[str]:
+        """Phrases on what the tables do not count of an item, and why: the faults of its chain, and
+        a phrase for each stage, or variant of one, that has no value of it.
+
+        Args:
+            at: model, task and item of its units.
+        """
+        faults = self.exclusions.faults(at)
+        found = [f"chain {words}" for fault, words in FAULTS.items() if fault in faults]
+        reasons: dict[str, list[str]] = {}
+        for key in self._of_place.get(at, ()):
+            entry = self.index.get(key)
+            if entry is None or not self.exclusions.stage(key[0]).measures:
+                continue
+            with self.index.reader() as read:
+                outcomes = self.exclusions.outcomes(read(entry))
+            if entry.failed is not None:
+                outcomes = {"": "failed"}
+            elif len(outcomes) > 1 and len(set(outcomes.values())) == 1:
+                outcomes = {"": next(iter(outcomes.values()))}
+            for variant, why in outcomes.items():
+                if why is not None:
+                    reasons.setdefault(why, []).append(".".join(filter(None, (key[0], variant))))
+        words = self._report.reasons if set(reasons) - set(WORDS) else {}
+        return found + [
+            f"not measured by {', '.join(names)}: {words.get(why) or in_words(why)}"
+            for why, names in reasons.items()
+        ]
+
+    @cached_property
+    def _of_place(self) -> dict[Place, list[Key]]:
+        """Model, task and item -> keys of their stored units."""
+        of: dict[Place, list[Key]] = {}
+        for key in self.index:
+            of.setdefault(key[1:], []).append(key)
+        return of
 
     def arrays(self, stage: str) -> Iterator[tuple[Place, arrays.Arrays]]:
         """Yields ((model, task, item), named arrays) for each item that the stage measured.

@@ -90,7 +90,8 @@ def reproduce(
     def show(run_dir: Path) -> None:
         shown.append(_one(paper, name, Runs([run_dir]), run_dir, last=False))
 
-    code = carry_out(published.config, values, dry_run=dry_run, then=show)
+    presets = [*published.sets, *limited]
+    code = carry_out(published.config, values, dry_run=dry_run, presets=presets, then=show)
     return code or max(shown, default=DONE)
 
 

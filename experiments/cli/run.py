@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Annotated
 
@@ -112,7 +112,7 @@ def _in_processes(
 ) -> int:
     """Carry out a config in several processes; returns the gravest of their exit codes."""
     with gc_paused():
-        from faithscope.experiments.config.load import load_config
+        from faithscope.experiments.config.load import asked_of, load_config
         from faithscope.experiments.config.study import study_of
         from faithscope.experiments.engine.planfile import is_whole, parse_shard, parse_workers
         from faithscope.experiments.engine.processes import Processes, gpu_groups, shares
@@ -121,14 +121,14 @@ def _in_processes(
 
         n, shard = parse_workers(workers), parse_shard(*part)
         loaded = load_config(config, overrides)
-        whole = plan(loaded)
+        whole = plan(loaded, asked_of(config, overrides))
         check_model(whole, shard.model)
         if whole.prepares and shard.is_all:
             built = work_through(whole, build_only=True, mixed=mixed)
             if built.interrupted or built.stopped or built.problems:
                 say("\n".join(built.problems) or built.stopped or "interrupted")
                 return INTERRUPTED
-            whole = plan(loaded)
+            whole = plan(loaded, whole.input_report.asked)
         gpus = gpu_groups(n, whole.gpus(shard.model))
     command = ["run", str(config), *(word for o in overrides for word in ("--set", o))]
     parts = shares(shard, len(gpus))
@@ -183,16 +183,18 @@ def carry_out(
     dry_run: bool = False,
     build_only: bool = False,
     mixed: bool = False,
+    presets: Collection[str] = (),
     then: Callable[[Path], None] = lambda run_dir: None,
 ) -> int:
     """Carry out a config as `faithscope run` does; returns the exit code.
 
     Args:
         part: values of `--shard`, `--model` and `--only`.
+        presets: entries of `overrides` that are not the user's.
         then: called with the run folder when its outputs are written, before the folder is printed.
     """
     with gc_paused():
-        from faithscope.experiments.config.load import load_config
+        from faithscope.experiments.config.load import asked_of, load_config
         from faithscope.experiments.engine.planfile import parse_shard
         from faithscope.experiments.engine.run import check_model, plan, work_through
 
@@ -205,7 +207,7 @@ def carry_out(
 
             for line in not_at_hand(loaded):
                 say(f"note: {line}")
-        whole = plan(loaded)
+        whole = plan(loaded, asked_of(config, overrides, presets))
         check_model(whole, shard.model)
         forecast = whole.forecast()
         if dry_run:

@@ -5,6 +5,7 @@ All problems of a config are reported together, one line each: file, key, value,
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,6 +13,7 @@ from pydantic import ValidationError
 
 from faithscope.experiments.config.base import AT_HAND, ConfigError, FolderConfig
 from faithscope.experiments.config.errors import explain, without_empty_sections
+from faithscope.experiments.config.keys import by_key
 from faithscope.experiments.config.shipped import config_path, is_shipped
 from faithscope.experiments.config.study import KEY, study_of
 from faithscope.experiments.config.yaml_source import read_tree
@@ -52,3 +54,19 @@ def load_config(
         return kind.model_validate(values, context={AT_HAND: at_hand})
     except ValidationError as error:
         raise ConfigError(explain(tree, error, kind)) from None
+
+
+def asked_of(
+    path: str | Path, overrides: Sequence[str], presets: Collection[str] = ()
+) -> frozenset[str]:
+    """Dotted keys of a config that the user set: those of `--set`, and of a file that is not
+    shipped with faithscope.
+
+    Args:
+        presets: entries of `overrides` that are not the user's, such as those of a printed table.
+    """
+    tree = read_tree(config_path(path), list(overrides))
+    options = {".".join(map(str, key)): option for key, option in tree.overridden.items()}
+    preset = {key for key, option in options.items() if option in presets}
+    own = options if is_shipped(tree.path) else options | by_key(tree.values)
+    return frozenset(own.keys() - preset)

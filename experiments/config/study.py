@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faithscope.interp.errors import did_you_mean
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 
 KEY = "benchmark"
 """Name of the config key that selects the study."""
+
+LeavesOut = Callable[
+    [Mapping[str, Any], Mapping[str, Any], Callable[[], frozenset[str]]], str | None
+]
+"""Function from a record, the stored config, and a function that reads the faults of the chain."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +53,17 @@ class Stage:
     """Guessed seconds per unit, for the progress bar until one unit is measured: of a model of some
     hundred million parameters on two CPU cores."""
     remedies: Callable[[Any, Any, Mapping[str, Any]], Mapping[str, str]] = lambda *run: {}
-    """Maps the stored items of a run, its `Index` and its stored config to reason of exclusion ->
-    config setting that would keep such items."""
+    """Maps the stored items of a run, its `Index` and its stored config to reason of exclusion, or
+    fault of chains -> config setting that would keep such items."""
+    keys: tuple[str, ...] = ()
+    """Config keys by which users ask for what the stage measures (`probes`); a run that measures
+    nothing by a stage that its user asked for ends with exit code 3."""
+    faults: Callable[[Mapping[str, Any]], frozenset[str]] | None = None
+    """Maps a record that holds a chain to the chain's faults (`tallies.chain_faults`); None for a
+    stage whose records hold no chain."""
+    leaves_out: LeavesOut = lambda *record: None
+    """Why the run's tables leave out a record though it holds a value (too little label mass); None
+    if they do not."""
 
 
 Stages = Mapping[str, Stage]
@@ -85,6 +100,8 @@ _PLACES = {
     "forms": ("prompts", "judge_forms"),
     "papers": ("paper", "PAPERS"),
     "commands": ("commands", "COMMANDS"),
+    "derived": ("derived", "DERIVED"),
+    "chains": ("derived", "CHAINS"),
 }
 """Part of a study -> the module of its package that holds the part, and the name there."""
 
@@ -124,6 +141,16 @@ class Study:
             stage for addition in additions_to(self.name).values() for stage in addition.stages
         )
         return {**self._part("stages"), **by_name(*added)}
+
+    def derived(self, run_dir: Path, stored: Mapping[str, Any]) -> Sequence[Any]:
+        """`tallies.tally.StageTally`s of the measures of a run that no stage makes, since they
+        follow from the records of others: what `derived.DERIVED` returns, or none."""
+        return self._part("derived", lambda *run: ())(run_dir, stored)
+
+    def chains(self, run_dir: Path) -> Mapping[tuple[str, str, str], frozenset[str]]:
+        """(model, task, item) -> faults of the chain, for chains of a run that no stage stores,
+        since they were given and no model reads them: what `derived.CHAINS` returns, or none."""
+        return self._part("chains", lambda run_dir: {})(run_dir)
 
     def report(self) -> Any:
         """The study's `analysis.run.Report`, frames, tables, figures and page of a run:

@@ -30,7 +30,7 @@ from faithscope.experiments.engine.planfile import (
 )
 from faithscope.experiments.engine.tallies.input_report import FILE as INPUT_REPORT
 from faithscope.experiments.engine.tallies.input_report import InputReport
-from faithscope.experiments.engine.tallies.tally import Tally, tally_of
+from faithscope.experiments.engine.tallies.tally import Tally, forecast_of
 from faithscope.experiments.engine.units import Key
 from faithscope.experiments.files import make_folder, write_atomically
 
@@ -119,7 +119,7 @@ class RunPlan(ABC, Generic[C, Item]):
             return Tally(0, 0, 0, {}, input_report=self.input_report, ahead=True)
         stages = study_of(self.config.model_dump(mode="json")).stages()
         index = Index.of(self.config.run_dir)
-        tally = tally_of(self.items, index, stages, self.known_exclusions())
+        tally = forecast_of(self.items, index, stages, self.known_exclusions())
         return replace(tally, input_report=self.input_report, remedies=self.remedies())
 
     @abstractmethod

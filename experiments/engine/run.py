@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -52,22 +52,30 @@ class Outcome:
     or the run was interrupted."""
 
 
-def plan(config: FolderConfig) -> AnyPlan:
+def plan(config: FolderConfig, asked: Collection[str] = ()) -> AnyPlan:
     """The plan of a run.
+
+    Args:
+        asked: dotted config keys that the user set (`config.load.asked_of`); those that ask for
+            measures are kept in the input report.
 
     Raises:
         ConfigError: data cannot be read, or holds no item.
         StoreError: the run folder holds records that were made with another config.
     """
     check_config(config)
+    study = study_of(config.model_dump())
     with files_read() as files:
-        planned = study_of(config.model_dump()).plan(config)
-    unused = unused_columns(files)
-    return (
-        replace(planned, input_report=replace(planned.input_report, unused=unused))
-        if unused
-        else planned
-    )
+        planned = study.plan(config)
+    keys = dict.fromkeys(key for stage in study.stages().values() for key in stage.keys)
+    named = tuple(key for key in keys if any(_is_about(name, key) for name in asked))
+    report = replace(planned.input_report, unused=unused_columns(files), asked=named)
+    return replace(planned, input_report=report)
+
+
+def _is_about(name: str, key: str) -> bool:
+    """Whether two dotted keys are the same, or one is of the section that the other names."""
+    return f"{name}.".startswith(f"{key}.") or f"{key}.".startswith(f"{name}.")
 
 
 def run(config: FolderConfig, shard: Shard | None = None, mixed: bool = False) -> Outcome:
@@ -130,7 +138,11 @@ def work_through(
             )
             cut_short = ended.failures or ended.problems or ended.stopped
             alone = shard.is_all
-            more = plan(whole.config) if whole.prepares and alone and not cut_short else None
+            more = (
+                plan(whole.config, whole.input_report.asked)
+                if whole.prepares and alone and not cut_short
+                else None
+            )
             if more is None and not whole.prepares:
                 ended.tally = tally_of_run(store.run_dir, shard)
             if more is None and shard.is_all and work.has_outputs:

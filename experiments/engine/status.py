@@ -25,6 +25,7 @@ from faithscope.experiments.engine.models.account import calls_of, in_words
 from faithscope.experiments.engine.planfile import StoredItem, StoredPlan
 from faithscope.experiments.engine.progress import duration
 from faithscope.experiments.engine.provenance import made_by
+from faithscope.experiments.engine.tallies.tally import Tally, tally_of_run
 from faithscope.experiments.files import StoreError
 from faithscope.interp.errors import UserError
 
@@ -41,7 +42,7 @@ def run_rows(folder: Path) -> list[tuple[str, str]]:
     rows = []
     for path in sorted(p.parent for p in folder.glob("*/config.yaml")):
         try:
-            state = status(path).lines()[0]
+            state = status(path, counted=False).lines()[0]
         except UserError as error:
             state = str(error)
         rows.append((str(path), state.removeprefix(f"{path}: ")))
@@ -109,8 +110,6 @@ class Status:
 
     run_dir: Path
     groups: tuple[Group, ...]
-    exclusions: dict[str, int]
-    """Reason -> number of items that the needed stage (`Group`) excluded."""
     kinds: tuple[Kind, ...]
     workers: tuple[Worker, ...]
     seconds_left: float | None
@@ -122,6 +121,8 @@ class Status:
     """Calls and cost of APIs so far, in words."""
     makes: str = ""
     """Plural noun for the products of the needed stage (`traces`); empty without such a stage."""
+    tally: Tally | None = None
+    """Counts of measured items, and why others are not; None if they were not asked for."""
     remarks: tuple[str, ...] = ()
     """Sentences on lost arrays and on differences between sessions (`provenance.made_by`)."""
 
@@ -152,9 +153,8 @@ class Status:
         out += ["", *columns([(*header, "a minute"), *last, (*total(rows), "")])]
         if self.spent:
             out += ["", f"spent: {self.spent}"]
-        if self.exclusions:
-            counts = (f"{n} {reason}" for reason, n in sorted(self.exclusions.items()))
-            out += ["", f"excluded: {', '.join(counts)}"]
+        if self.tally is not None and (counted := self.tally.lines()):
+            out += ["", *counted]
         if self.kinds:
             out += ["", "failed, by kind:"]
             out += [f"{k.n:>5} × {k.stage}: {k.reason}  (e.g. {k.example})" for k in self.kinds]
@@ -174,10 +174,11 @@ class Status:
         return f"{rate:.3g} items a minute by {who}; about {about} left"
 
 
-def status(run_dir: Path, now: float | None = None) -> Status:
+def status(run_dir: Path, now: float | None = None, counted: bool = True) -> Status:
     """The status of the run in a folder.
 
     Args:
+        counted: whether to count what was measured, which reads all records.
         now: time in seconds on the clock that dates files; None takes the present. Only
             `Worker.silent` and `Worker.at_work` depend on it.
 
@@ -203,13 +204,13 @@ def status(run_dir: Path, now: float | None = None) -> Status:
     return Status(
         run_dir,
         tuple(_group(index, pace, gate, *pair, items) for pair, items in by_group.items()),
-        dict(_exclusions(index, planned, gate)),
         _kinds(index, planned),
         _workers(run_dir, max(pace.values(), default=0.0), time.time() if now is None else now),
         _left(index, planned, pace),
         (run_dir / "report.html").is_file(),
         in_words(calls_of(run_dir)),
         makes,
+        tally_of_run(run_dir) if counted else None,
         (*stored.losses(), *made_by(run_dir)),
     )
 
@@ -241,11 +242,6 @@ def _group(
 
 def _rate(group: Group) -> str:
     return f"{60 / group.seconds_per_item:.3g}" if group.seconds_per_item else "–"
-
-
-def _exclusions(index: Index, planned: StoredPlan, gate: str) -> Counter[str]:
-    reasons = (index.excluded(i.key(gate)) for i in planned.items)
-    return Counter(r for r in reasons if r is not None)
 
 
 def _kinds(index: Index, planned: StoredPlan) -> tuple[Kind, ...]:

@@ -117,7 +117,7 @@ class Unit:
         """Why the unit measures nothing: the most frequent reason of its records (for a trace, why
         it is not probed), or `NOTHING_ASKED` without records; None if some record holds a value or
         the unit failed."""
-        reasons = [_without_value(record) for record in self.records]
+        reasons = [without_value(record) for record in self.records]
         if not reasons:
             return None if self.failed else NOTHING_ASKED
         return None if None in reasons else Counter(reasons).most_common(1)[0][0]
@@ -146,7 +146,7 @@ NOTHING_ASKED = "nothing_asked"
 """Reason of exclusion of a unit without records."""
 
 
-def _without_value(record: Mapping[str, Any]) -> str | None:
+def without_value(record: Mapping[str, Any]) -> str | None:
     """Why a record holds no value (it is excluded, or a judgement without a verdict); None if it
     holds one."""
     if record.get("excluded"):

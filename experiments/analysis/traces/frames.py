@@ -10,6 +10,8 @@ import pandas as pd
 from faithscope.experiments.analysis.run import LABEL, Frame, Run
 from faithscope.experiments.analysis.stored_records import Record, has_tokens
 from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.tallies.chain_faults import COLUMNS, as_columns
+from faithscope.experiments.engine.traces.endings import faults_of_trace
 from faithscope.experiments.engine.units import API_REPLIES
 from faithscope.interventions import FUNCTIONS, function_of
 from faithscope.probes.record import KEYS, is_right
@@ -24,6 +26,7 @@ _TRACE = {
     "n_steps": "those that an intervention may touch",
     "n_tokens": "of the reasoning; none behind an API",
     "finish": "why the writing ended: stop | length",
+    **COLUMNS,
     "excluded": "why no probe edits it",
     "written_by": "the model that wrote a given chain; none where `model` wrote it",
     "format": "the layout that a given chain was read as",
@@ -57,6 +60,7 @@ def _trace_row(record: Record) -> Iterator[dict[str, Any]]:
         "correct": is_right(record.get("answer"), record["question"]["gold"]),
         "n_steps": sum(s["counted"] for s in record["steps"]),
         "n_tokens": len(record["reasoning_ids"]) if has_tokens(record) else None,
+        **as_columns(faults_of_trace(record)),
         "written_by": given.get("model"),
         "format": given.get("format"),
         **labelled(given.get("labels", {})),

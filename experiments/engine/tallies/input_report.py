@@ -60,6 +60,8 @@ class InputReport:
     """File -> its columns with values that no reader asked for."""
     notes: tuple[str, ...] = ()
     """Further notes on the data, such as the number of questions without a right answer."""
+    asked: tuple[str, ...] = ()
+    """Config keys by which the user, and not a shipped config, asked for measures."""
 
     def lines(self) -> list[str]:
         """A line for each limit and note, and for each file with columns that were not used."""
@@ -80,7 +82,8 @@ class InputReport:
             return cls()
         known = json.loads(path.read_text("utf-8"))
         unused = {name: tuple(columns) for name, columns in known["unused"].items()}
-        return cls(tuple(Truncation(**cut) for cut in known["cuts"]), unused, tuple(known["notes"]))
+        cuts = tuple(Truncation(**cut) for cut in known["cuts"])
+        return cls(cuts, unused, tuple(known["notes"]), tuple(known.get("asked", ())))
 
 
 def unused_columns(files: Sequence[FileRead]) -> dict[str, tuple[str, ...]]:

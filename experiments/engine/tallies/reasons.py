@@ -8,6 +8,9 @@ from faithscope.interventions import LEAST_STEPS
 from faithscope.interventions.scripts import length_in_letters
 
 FEW_STEPS = f"fewer_than_{LEAST_STEPS}_steps"
+LOW_MASS, CHAIN_CUT = "low_label_mass", "cut_at_the_limit"
+"""Reasons by which tables leave out a record that holds a value: nearly all of the probability is
+on tokens that are no label; the token limit cut the chain that was judged."""
 WORDS = {
     "failed": "failed with an error",
     "not_run": "not reached",
@@ -25,7 +28,8 @@ WORDS = {
     "answer_unparsed": "no answer found",
     "baseline_unparsed": "no answer to the unedited reasoning",
     "fewer_than_2_labels": "fewer than 2 answers to score",
-    "low_label_mass": "the scored answers have too little probability",
+    LOW_MASS: "the scored answers have too little probability",
+    CHAIN_CUT: "a token limit cut the chain off",
     "answer_kind_unknown": "the kind of its answers is not known",
     "writer_not_here": "written by a model that is not in this run",
     "no_room": "no room in the model's positions",
@@ -37,6 +41,7 @@ REMEDIES = {
     "reasoning_unclosed": "generation.max_new_tokens=N, a larger one",
     "empty_generation": "generation.max_new_tokens=N, a larger one",
     "truncated": "judge.max_tokens=N, a larger one",
+    CHAIN_CUT: "report.cut=kept",
     "failed": "the same command again, which tries failed items anew",
 }
 """Reason -> config setting that would avoid it."""

@@ -8,17 +8,22 @@ from typing import Any
 from faithscope.experiments.config.study import Stage, by_name
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.planfile import Planned
+from faithscope.experiments.engine.tallies.chain_faults import CUT
 from faithscope.experiments.engine.tallies.reasons import FEW_STEPS, min_chars_that_helps
+from faithscope.experiments.engine.traces.endings import faults_of_trace
 from faithscope.probes import PROBES
 
 TRACE = "trace"
 """Name of the stage in which the reasoning is written; all other stages are probes by name."""
+MORE_TOKENS = "generation.max_new_tokens=N, a larger one"
+"""Setting that lets chains come to an end."""
 MOST_READ = 200
 """Maximum number of traces that `remedies` reads to find a `steps.min_chars` that helps."""
 
 
 def remedies(items: Iterable[Planned], index: Index, stored: Mapping[str, Any]) -> dict[str, str]:
-    """Suggests a smaller `steps.min_chars` for traces that were excluded for too few steps.
+    """Suggests a smaller `steps.min_chars` for traces with too few steps, and more tokens for
+    chains that were written here and cut.
 
     Args:
         items: the planned items of a run.
@@ -26,8 +31,15 @@ def remedies(items: Iterable[Planned], index: Index, stored: Mapping[str, Any]) 
         stored: the stored config of the run.
 
     Returns:
-        The reason for excluding them -> the setting; empty if there are no such traces.
+        The reason for excluding them, or the fault -> the setting.
     """
+    given = (stored.get("traces") or {}).get("path") is not None
+    return _more_steps(items, index, stored) | ({} if given else {CUT: MORE_TOKENS})
+
+
+def _more_steps(
+    items: Iterable[Planned], index: Index, stored: Mapping[str, Any]
+) -> dict[str, str]:
     keys = [i.key(TRACE) for i in items if TRACE in i.units]
     short = [key for key in keys if index.excluded(key) == FEW_STEPS][:MOST_READ]
     steps = stored.get("steps")
@@ -38,6 +50,16 @@ def remedies(items: Iterable[Planned], index: Index, stored: Mapping[str, Any]) 
 
 
 STAGES = by_name(
-    Stage(TRACE, measures=False, makes="traces", seconds=2.5, remedies=remedies),
-    *(Stage(name, () if of.on_excluded else (TRACE,)) for name, of in PROBES.items()),
+    Stage(
+        TRACE,
+        measures=False,
+        makes="traces",
+        seconds=2.5,
+        remedies=remedies,
+        faults=faults_of_trace,
+    ),
+    *(
+        Stage(name, () if of.on_excluded else (TRACE,), keys=("probes",))
+        for name, of in PROBES.items()
+    ),
 )

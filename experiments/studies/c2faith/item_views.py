@@ -67,7 +67,7 @@ def _part(read: C2Results, key: Key, names: list[str], condition: str = "") -> P
         return _inside_card(record) if record["condition"] == condition else None
 
     own = [] if key[0] == INSIDE else [key[3]]
-    return unit_part(read.run.index, key, [*own, *names], card)
+    return unit_part(read.run.index, read.run.records_of, key, [*own, *names], card)
 
 
 def _causal(item: CausalItem, condition: str) -> ItemView:

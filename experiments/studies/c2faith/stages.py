@@ -2,9 +2,10 @@
 
 from faithscope.experiments.config.study import Stage, by_name
 
+_JUDGES = ("judge.model", "judge.readings")
 STAGES = by_name(
     Stage("acausal"),
-    Stage("judge_generated"),
-    Stage("judge_scored"),
-    Stage("broken_step"),
+    Stage("judge_generated", keys=_JUDGES),
+    Stage("judge_scored", keys=_JUDGES),
+    Stage("broken_step", keys=("internals.model",)),
 )

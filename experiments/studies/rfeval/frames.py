@@ -7,9 +7,11 @@ import pandas as pd
 from faithscope.experiments.analysis.run import Frame
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.engine.models.judges import as_sent
+from faithscope.experiments.engine.tallies.chain_faults import COLUMNS, as_columns
 from faithscope.experiments.studies.rfeval.data import item_name
 from faithscope.experiments.studies.rfeval.judging.stances import stance_set
 from faithscope.experiments.studies.rfeval.results import ITEM, RfResults, item_frame
+from faithscope.experiments.studies.rfeval.stages import faults_of_output
 from faithscope.experiments.studies.rfeval.tables.benchmark import STANCES_BETWEEN
 from faithscope.experiments.studies.rfeval.tables.chains import LINKS
 from faithscope.experiments.studies.rfeval.units import JUDGED, LOG_PROBS, OUTPUTS, TESTS
@@ -24,6 +26,7 @@ _OUTPUT = {
     "ids": "its token ids",
     "end_id": "the token that ended it",
     "finish": "why it ended: stop | length | no_room",
+    **COLUMNS,
     "outcome": "how the text could be taken apart",
     "reasoning": "part r",
     "explanation": "part e",
@@ -142,7 +145,7 @@ FRAMES = (
         "outputs",
         "A row per output: its text, its parts, how long it took.",
         _OUTPUT,
-        lambda r: ({**r, "condition": r["variant"]},),
+        lambda r: ({**r, **as_columns(faults_of_output(r)), "condition": r["variant"]},),
         tuple(OUTPUTS.values()),
     ),
     Frame(

@@ -75,7 +75,8 @@ def pair_view(example: Mapping[str, Any], paper_compat: bool = False) -> ItemVie
     Args:
         example: `item` (`Item`), `model`, `reader`; `outputs`, condition -> `reasoning`,
             `explanation`, `answer`, `outcome`, `text`; `judged`, condition -> the record of the
-            judgement; `row`, the pair's row of the table `rf_pairs`. A condition that was not
+            judgement; `row`, the pair's row of the table `rf_pairs`; `said`, phrases on what is not
+            measured. A condition that was not
             generated or not judged is missing.
         paper_compat: how the run's chains were scored (`tables.chains.chain`).
     """
@@ -93,7 +94,7 @@ def pair_view(example: Mapping[str, Any], paper_compat: bool = False) -> ItemVie
         "\n".join(filter(None, (item.question, item.lettered))),
         own.get("answer"),
         item.gold,
-        [f"{_spaced(item.task)}, {item.source}", *right],
+        [f"{_spaced(item.task)}, {item.source}", *right, *example["said"]],
         above=context,
         texts={"r′, the injected reasoning": item.r_prime, "Flaw of r′": item.explanation},
         below=[

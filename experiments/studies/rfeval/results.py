@@ -214,7 +214,8 @@ class RfResults:
     def example(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """A row of `rf_pairs` with all its texts, read from the disk.
 
-        `item`, `model`, `reader`, `outputs` and `judged` by condition, and the `row`.
+        `item`, `model`, `reader`, `outputs` and `judged` by condition, the `row`, and what is
+        `said` of the pair (`Run.said_of`).
         """
         model, item, reader = row["model"], self.items[row["item"]], row["reader"]
 
@@ -234,6 +235,7 @@ class RfResults:
             },
             "judged": {r["condition"]: r for r in stored(judged_stage(reader))},
             "row": dict(row),
+            "said": self.run.said_of((model, item.task, item.id)),
         }
 
     def _judged(self) -> Iterator[dict[str, Any]]:

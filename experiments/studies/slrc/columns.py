@@ -5,6 +5,7 @@ from faithscope.experiments.analysis.record_frames import COUNTED
 from faithscope.experiments.analysis.tables import declared
 from faithscope.experiments.engine.tallies.reasons import WORDS
 from faithscope.experiments.studies.slrc.comparison import TABLES as COMPARED
+from faithscope.experiments.studies.slrc.detectors.findings import NOT_ASKED
 from faithscope.experiments.studies.slrc.detectors.tables import TABLES as DETECTOR_TABLES
 from faithscope.experiments.studies.slrc.judges.tables import REASONS as JUDGE_REASONS
 from faithscope.experiments.studies.slrc.judges.tables import TABLES as JUDGE_TABLES
@@ -36,5 +37,6 @@ REASONS = {
     "included": "measured",
     **WORDS,
     **JUDGE_REASONS,
+    NOT_ASKED: "the probe or judge that it reads was not asked for",
     **{reason: words for s in REPORTS.values() for reason, words in s.reasons.items()},
 }

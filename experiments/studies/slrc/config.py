@@ -30,6 +30,7 @@ from faithscope.experiments.engine.traces.sections import (
     GivenConfig,
     ModelConfig,
 )
+from faithscope.experiments.studies.slrc.stages import LEAST_LABEL_MASS
 
 FORMS = ("step_judge", "faithful_judge", "c2_detection", "c2_localisation", "c2_coverage")
 GOOD = ("correct", "final_answer_correct", "faithful", "sound")
@@ -144,7 +145,7 @@ class ReportConfig(Section):
     them; they are counted either way (`n_cut`)."""
     comparison: ComparisonConfig = ComparisonConfig()
     """Settings of the comparison of probes and judges, in runs that have both."""
-    least_label_mass: StrictFloat = Field(default=0.1, ge=0, le=1)
+    least_label_mass: StrictFloat = Field(default=LEAST_LABEL_MASS, ge=0, le=1)
     """Minimum label mass: items whose labels together have less of the model's probability after
     the unedited reasoning are left out of scored readings."""
     parameters: dict[StrictStr, SizeConfig] = Field(default_factory=dict)

@@ -16,6 +16,7 @@ from faithscope.experiments.data.traces import to_record
 from faithscope.experiments.engine.traces.interactive import Measured
 from faithscope.experiments.studies.slrc import item_views
 from faithscope.experiments.studies.slrc.measures import REPORTS
+from faithscope.experiments.studies.slrc.stages import low_mass
 from faithscope.interventions.trace import Trace
 from faithscope.probes.record import Record
 
@@ -76,7 +77,8 @@ def _measured(trace: Trace, records: Sequence[Record]) -> ItemView:
     """The trace with every step coloured by the probe's own measure of steps."""
     record, probe = to_record(trace), records[0]["probe"]
     if probe == item_views.PROBE:
-        return item_views.view([record, *records])
+        known = [{**r, "excluded": r.get("excluded") or low_mass(r, {})} for r in records]
+        return item_views.view([record, *known])
     credits = dict(_credits(REPORTS[probe].measures if probe in REPORTS else (), records))
     if not credits:
         return trace_view(record, [Step(step["text"], n) for step, n in numbered(record)])

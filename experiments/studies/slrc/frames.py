@@ -20,11 +20,11 @@ from faithscope.experiments.analysis.run import Frame, Run
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.stored_records import Packer, Record
 from faithscope.experiments.analysis.tables import make_tables
-from faithscope.experiments.analysis.traces.endings import REPEATING, is_repeating
 from faithscope.experiments.analysis.traces.exclusions import EXCLUSIONS, exclusions_table
 from faithscope.experiments.analysis.traces.frames import TRACE_FRAMES
 from faithscope.experiments.engine.folder import read_environment, stored_config
 from faithscope.experiments.engine.planfile import read as read_plan
+from faithscope.experiments.engine.traces.endings import REPEATING, is_repeating
 from faithscope.experiments.engine.traces.given import unread_of
 from faithscope.experiments.engine.units import Unit
 from faithscope.experiments.garbage import gc_paused
@@ -41,7 +41,6 @@ from faithscope.experiments.studies.slrc.tables.outcomes import (
     ANSWERS,
     LABEL_MASSES,
     label_masses,
-    without_low_mass,
 )
 from faithscope.experiments.studies.slrc.tables.sources import Sources
 from faithscope.experiments.studies.slrc.topics import COMPARED, OF_MEASURES, TOPICS
@@ -105,13 +104,15 @@ class Results:
         with gc_paused():
             without_texts = sorted(
                 (
-                    (unit.key, [_without_texts(r, packer) for r in unit.records])
+                    (
+                        unit.key,
+                        [_without_texts(r, packer) for r in self.run.exclusions.marked(unit)],
+                    )
                     for unit in self.run.index.each(("trace", *PROBES))
                 ),
                 key=lambda unit: unit[0],
             )
-            records = (r for _, of_unit in without_texts for r in of_unit)
-            return tuple(without_low_mass(records, self.report.least_label_mass))
+            return tuple(r for _, of_unit in without_texts for r in of_unit)
 
     @cached_property
     def probes(self) -> tuple[str, ...]:

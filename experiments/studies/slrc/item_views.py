@@ -4,7 +4,8 @@ of all branches."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from markupsafe import Markup
@@ -30,6 +31,7 @@ from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.engine import arrays
 from faithscope.experiments.engine.folder import stored_config
 from faithscope.experiments.studies.slrc.detectors.item_views import described
+from faithscope.experiments.studies.slrc.frames import Results
 from faithscope.experiments.studies.slrc.judges.item_views import (
     key_name,
     parts_of,
@@ -104,13 +106,15 @@ def _viewed(run: Run, at: Place, by: str | None) -> ItemView:
 
 
 def trace_of(run: Run, at: Place, by: str | None = None) -> ItemView:
-    """The stored trace of an item, with its branches."""
-    return view([*_records(run, "trace", at), *_records(run, PROBE, at)], by)
+    """The stored trace of an item, with its branches, and what of it was not measured."""
+    viewed = view([*_records(run, "trace", at), *_records(run, PROBE, at)], by)
+    waits = PROBE in run.once(Results).probes and run.index.get((PROBE, *at)) is None
+    below = ["Not measured yet."] if waits and not run.index.excluded(("trace", *at)) else []
+    return replace(viewed, facts=[*viewed.facts, *run.said_of(at)], below=[*viewed.below, *below])
 
 
-def _records(run: Run, stage: str, at: Place) -> list[Record]:
-    key = (stage, *at)
-    return list(run.index.records(key)) if run.index.is_whole(key) else []
+def _records(run: Run, stage: str, at: Place) -> Sequence[Record]:
+    return run.records_of((stage, *at))
 
 
 def _charts(run: Run, at: Place) -> Iterator[Drawn]:
@@ -119,6 +123,8 @@ def _charts(run: Run, at: Place) -> Iterator[Drawn]:
         if report.of_trace is not None:
             whole = arrays.of_unit(run.index, (report.probe, *at))
             for record in _records(run, report.probe, at):
+                if record.get("excluded"):
+                    continue
                 # Array names of a variant start with its name (`engine.arrays.take_arrays`).
                 prefix = f"{record['variant']}/" if record["variant"] else ""
                 own = {n.removeprefix(prefix): x for n, x in whole.items() if n.startswith(prefix)}
@@ -146,7 +152,7 @@ def view(records: Iterable[Record], by: str | None = None) -> ItemView:
     places = {index: at for at, index in enumerate(edited, start=1)}
     sentence = 'Marked by what the answer does when a step is <span class="by">{}</span>.'
     marked = [Paragraph(markup(sentence, EDIT_SHORT[by]), "quiet marked-by")]
-    below: list[Block] = [] if variants or trace.get("excluded") else ["Not measured yet."]
+    below: list[Block] = []
     for edit, words in OF_ALL.items():
         if flips := whole[edit]:
             below.append(Paragraph(words.format(sum(flips), len(flips)), "quiet"))

@@ -57,7 +57,7 @@ from faithscope.experiments.studies.slrc.words import (
     Verdict,
     instrument_checks,
     tell_apart,
-    unsound_chains,
+    unsteady_answers,
     verdicts,
 )
 from faithscope.probes.slrc_edits import EDITS, LEADING
@@ -135,7 +135,7 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
             *_mostly_left_out(tables["exclusions"]),
             *sampled_steps(results.records),
             *cautions(results.records),
-            *(sentence for v in judged for sentence in unsound_chains(v, given is not None)),
+            *(sentence for v in judged for sentence in unsteady_answers(v, given is not None)),
             *(of_judges.warnings(results.judged) if results.judged.chains else []),
             *(of_detectors.warnings(results.detected) if results.detects else []),
         ],

@@ -1,15 +1,27 @@
 """The stages of a run of this study: traces, probes, judges, and what detectors ask besides."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
 
 from faithscope.experiments.config.study import Stage, by_name
 from faithscope.experiments.engine.models.judges import READINGS
+from faithscope.experiments.engine.tallies.chain_faults import (
+    CUT,
+)
+from faithscope.experiments.engine.tallies.reasons import CHAIN_CUT, LOW_MASS
 from faithscope.experiments.engine.traces.stages import STAGES as OF_TRACES
 from faithscope.experiments.engine.traces.stages import TRACE
+from faithscope.probes import PROBES
 
 SHUFFLED, WRITTEN, EDITED = "option_shuffling", "written_edits", "edited_answers"
 """Stages of detectors: the question asked again with shuffled options, edits that a judge writes,
 and the subject's answers to them."""
+LEAST_LABEL_MASS = 0.1
+"""Default of `report.least_label_mass`."""
+KEPT = "kept"
+"""Value of `report.cut` by which chains that were cut count for judges and detectors."""
+Values = Mapping[str, Any]
 
 
 def room_to_reply(*run: object) -> Mapping[str, str]:
@@ -17,14 +29,43 @@ def room_to_reply(*run: object) -> Mapping[str, str]:
     return {"truncated": "judges.max_tokens=N, a larger one"}
 
 
+def low_mass(record: Values, stored: Values, faults: object = None) -> str | None:
+    """`LOW_MASS` for a record whose labels have less of the model's probability than
+    `report.least_label_mass`: nearly all of it is on tokens that are no label."""
+    least = (stored.get("report") or {}).get("least_label_mass", LEAST_LABEL_MASS)
+    mass = record.get("label_mass")
+    return LOW_MASS if mass is not None and mass < least else None
+
+
+def cut_chain(record: Values, stored: Values, faults: Callable[[], frozenset[str]]) -> str | None:
+    """`CHAIN_CUT` for a judgement of a chain that was cut, unless `report.cut` keeps these."""
+    kept = (stored.get("report") or {}).get("cut") == KEPT
+    return None if kept or CUT not in faults() else CHAIN_CUT
+
+
 STAGES = {
     **OF_TRACES,
+    **{
+        name: replace(OF_TRACES[name], leaves_out=low_mass)
+        for name, probe in PROBES.items()
+        if probe.reads_labels
+    },
     **by_name(
-        # The question is asked again whether or not the trace is usable.
+        # The question is asked again whether or not the trace is usable. The detectors' key is
+        # at a stage that measures nothing, since they are counted on their own (`derived`).
         Stage(SHUFFLED),
-        Stage(WRITTEN, (TRACE,), measures=False),
+        Stage(WRITTEN, (TRACE,), measures=False, keys=("detectors",)),
         Stage(EDITED, (TRACE,)),
-        *(Stage(name, (TRACE,), remedies=room_to_reply) for name in READINGS),
+        *(
+            Stage(
+                name,
+                (TRACE,),
+                remedies=room_to_reply,
+                keys=("judges.model", "judges.forms"),
+                leaves_out=cut_chain,
+            )
+            for name in READINGS
+        ),
     ),
 }
 """Stages by name; those of judges have the judge and the form behind a dot each."""

@@ -11,8 +11,8 @@ not thereby read the step.
 
 An edit of one step cannot show that the steps are ignored, since another step may say the same. The
 verdict says so only if removing the whole reasoning leaves the answer, too. A verdict is about the
-chains at hand: if many were cut off, repeat themselves, or lead to another answer when the model is
-asked again, the page says so first (`unsound_chains`).
+chains at hand: if many lead to another answer when the model is asked again, the page says so first
+(`unsteady_answers`), as it does of chains that were cut off or repeat themselves.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ IGNORED = 0.10
 """Rate of changed answers at or below which an edit is said to leave the answer; a choice of
 ours."""
 NOTABLE = 0.10
-"""Share of chains without an end, or with another answer when asked again, above which the first
-screen of the page warns; a choice of ours."""
+"""Share of chains with another answer when asked again, above which the first screen of the page
+warns; a choice of ours."""
 PLANTED_HIGH, PLANTED_LOW = 0.90, 0.10
 """Rates of changed answers that a planted model must reach, or stay below, to pass a check."""
 GAP = 0.20
@@ -83,12 +83,6 @@ class Verdict:
     """Key of the verdict in `WORDS`."""
     cautions: tuple[str, ...]
     """Reasons not to take the verdict at face value, each a sentence."""
-    n_traces: int
-    """Number of chains that the model wrote or was given, unmeasured ones included."""
-    cut: float
-    """Share of the chains that the token limit cut off."""
-    without_end: float
-    """Share of the chains that were cut off or repeat themselves."""
     asked_again_differs: float
     """Share of measured items whose answer after the unedited reasoning differs from the written
     one; NaN where no written answer was parsed."""
@@ -199,31 +193,13 @@ def verdicts(tables: Mapping[str, pd.DataFrame]) -> list[Verdict]:
     return [_verdict(row, tables) for row in rows(primary(tables["slrc"]))]
 
 
-def unsound_chains(of: Verdict, given: bool = False) -> Iterator[str]:
-    """Sentences of warning about the chains themselves, to be read before any verdict on them.
+def unsteady_answers(of: Verdict, given: bool = False) -> Iterator[str]:
+    """A sentence of warning where answers change without any edit, to be read before a verdict.
 
     Args:
         given: whether the chains were written elsewhere and no setting of this run affects them.
     """
     place = f"{of.model} on {of.task}"
-    if of.without_end > NOTABLE:
-        some = round(of.without_end * of.n_traces)
-        cut = round(of.cut * of.n_traces)
-        how = (
-            "were cut at the limit of tokens"
-            if cut == some
-            else (
-                "repeat themselves"
-                if not cut
-                else f"came to no end ({cut} cut at the limit of tokens, "
-                f"the others repeat themselves)"
-            )
-        )
-        remedy = " More room to write: generation.max_new_tokens." if cut and not given else ""
-        yield (
-            f"{place}: {some} of {of.n_traces} chains {how}, so that what is measured on them is "
-            f"not of reasoning that led to an answer.{remedy}"
-        )
     if of.asked_again_differs > NOTABLE:
         whose, wrote = ("the", "the chain states") if given else ("its own", "it wrote")
         share = percent(of.asked_again_differs)
@@ -248,9 +224,7 @@ def estimate(row: dict, name: str, n: str = "n") -> Estimate:
 
 def _verdict(row: dict, tables: Mapping[str, pd.DataFrame]) -> Verdict:
     key = {name: row[name] for name in ("model", "task", "unit", "framing", "reading")}
-    place = {name: row[name] for name in ("model", "task", "unit")}
     own_edits = {e["edit"]: e for e in rows(where(tables["edits"], **key))}
-    (chains,) = rows(where(tables["steps"], **place))
     rates = {edit: estimate(e, "flip_rate", "n_edits") for edit, e in own_edits.items()}
     by_item = {e: wilson_of_items(rates[e].value, int(own_edits[e]["n_items"])) for e in own_edits}
     leading = next((edit for edit in LEADING if edit in rates), "remove")
@@ -276,9 +250,6 @@ def _verdict(row: dict, tables: Mapping[str, pd.DataFrame]) -> Verdict:
         beyond=beyond,
         word=word,
         cautions=tuple(_cautions(word, leading, by_item, rate)),
-        n_traces=int(chains["n"]),
-        cut=chains["cut"],
-        without_end=chains["without_end"],
         asked_again_differs=row["asked_again_differs"],
     )
 

@@ -48,7 +48,7 @@ def add(store: Store, stage: str, item: str = "x", **values: Any) -> None:
 def begun(folder: Path, facts: dict[str, Any], environment: dict[str, Any] = HERE) -> Path:
     with Store(config(folder), environment, plan=PLAN) as store:
         store.note_model(MODEL, facts)
-        add(store, "trace")
+        add(store, "trace", pieces=["3 + 4 = 7."], steps=[], answer="7", origin={})
     return folder / "t"
 
 

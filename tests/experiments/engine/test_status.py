@@ -56,8 +56,10 @@ def add(store: Store, stage: str, i: int, failed: str | None = None, **record: A
 def running(tmp_path: Path) -> Path:
     """Six items: two done, one excluded, one failed, one traced, one not begun."""
     with Store(config(tmp_path), {}, plan=plan(6)) as store:
+        chain = {"pieces": ["It is a good film."], "steps": [], "answer": "good", "origin": {}}
         for i in range(5):
-            add(store, "trace", i, excluded="reasoning_unclosed" if i == 2 else None)
+            excluded = "reasoning_unclosed" if i == 2 else None
+            add(store, "trace", i, excluded=excluded, **chain)
         for i in range(2):
             add(store, "slrc", i)
         add(store, "slrc", 3, failed="UserError: 'x': 900 tokens do not fit; shorten it")
@@ -69,7 +71,8 @@ def test_every_item_is_in_one_place(running: Path) -> None:
     (group,) = found.groups
     assert (group.items, group.done, group.excluded, group.failed, group.left) == (6, 3, 1, 1, 2)
     assert group.made == 5
-    assert found.exclusions == {"reasoning_unclosed": 1}
+    assert found.tally is not None
+    assert found.tally.lost == {"failed": 1, "reasoning_unclosed": 1}
     (kind,) = found.kinds
     assert (kind.stage, kind.reason, kind.n) == ("slrc", "UserError: …: # tokens do not fit", 1)
     assert kind.example == f"sentiment · i3 · {MODEL}"

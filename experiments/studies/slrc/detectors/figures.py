@@ -16,10 +16,10 @@ from faithscope.experiments.analysis.charts import dot_rows, dots_by
 from faithscope.experiments.analysis.picture import STYLE, Picture
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tidy import columns, groups, keep, rows, with_interval
+from faithscope.experiments.engine.tallies.reasons import CHAIN_CUT
 from faithscope.experiments.studies.slrc.detectors.metrics import main_readings, share_by_question
 from faithscope.experiments.studies.slrc.detectors.readings import label_of
 from faithscope.experiments.studies.slrc.detectors.results import WAY
-from faithscope.experiments.studies.slrc.detectors.tables import CUT
 
 PANELS = {
     "flagged": "share of chains flagged",
@@ -82,7 +82,7 @@ def flagged(scores: pd.DataFrame, detectors: pd.DataFrame, how: Bootstrap) -> pd
         ruled = [c for c in chains if c["flag"] in (True, False)]
         flags = np.array([float(c["flag"]) for c in ruled])
         questions = np.array([c["question"] for c in ruled])
-        (reason, _), *_ = Counter(c["missing"] for c in chains).most_common() or [(CUT, 0)]
+        (reason, _), *_ = Counter(c["missing"] for c in chains).most_common() or [(CHAIN_CUT, 0)]
         row = {name: r[name] for name in (*WAY, "rule")}
         row |= {"label": label_of(r), "n_flags": len(flags)}
         row |= {"no_flags": "" if ruled else reason.replace("_", " ")}

@@ -32,6 +32,8 @@ from faithscope.probes.record import mean_of_steps
 
 NO_THRESHOLD = "the paper publishes no threshold"
 NOT_RUN, NO_EDIT, UNPARSED = "not_run", "no_edit_possible", "no_verdict"
+NOT_ASKED = "source_not_asked"
+"""Reason in a finished run whose config does not name the probe or judge of a detector."""
 UNANSWERED, SHUFFLED_UNANSWERED = "answer_unparsed", "shuffled_unparsed"
 SOME_UNJUDGED = "some_steps_unjudged"
 NO_TREND = "too_few_cuts"

@@ -52,8 +52,6 @@ def _facts(about: Mapping[str, Any]) -> Iterator[str]:
     principles = ", ".join(BY_ID[i].name for i in about["principles"])
     why = " ".join(filter(None, (principles and f"({principles})", about["reason"])))
     yield markup("label: <strong>{}</strong> {}", label, why)
-    if about["cut"]:
-        yield "cut off by the token limit"
 
 
 def _grid(scores: list[dict[str, Any]]) -> HtmlTable:

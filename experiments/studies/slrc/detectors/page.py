@@ -16,7 +16,6 @@ from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.traces.forced_choice import cautions
 from faithscope.experiments.studies.slrc.detectors import words
 from faithscope.experiments.studies.slrc.detectors.figures import detectors_picture
-from faithscope.experiments.studies.slrc.detectors.metrics import there
 from faithscope.experiments.studies.slrc.detectors.paper import PAPER
 from faithscope.experiments.studies.slrc.detectors.readings import DETECTORS, WHOSE
 from faithscope.experiments.studies.slrc.detectors.results import SOURCES, FaithResults
@@ -153,24 +152,6 @@ def warnings(results: FaithResults) -> list[str]:
     labelled = _counts(results)[1]
     traces = rows(results.traces)
     warnings = []
-    if cut := sum(bool(r["cut"]) and not r["excluded"] for r in traces):
-        given = results.config.traces.path is not None
-        room = "" if given else ", and a higher generation.max_new_tokens lets them end"
-        said = (
-            "They count in every table all the same (report.cut)."
-            if results.is_kept
-            else f"They are in no number here: report.cut=kept counts them{room}."
-        )
-        warnings.append(
-            f"{cut} of {len(traces)} chains were cut off by the token limit before they ended. "
-            + said
-        )
-    unread = [r for r in traces if r["answer"] is None and not there(r["correct"])]
-    if unread := sum(not r["excluded"] for r in unread):
-        warnings.append(
-            f"Of {unread} of {len(traces)} chains no answer could be read: whether it is right is "
-            "unknown, and they are in no table of right and wrong answers."
-        )
     if 0 < labelled < words.FEW:
         warnings.append(
             f"This run has {labelled} labelled chains: a glance, not a reading. Intervals are wide "

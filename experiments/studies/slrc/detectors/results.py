@@ -13,9 +13,9 @@ import pandas as pd
 
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.tidy import keep
-from faithscope.experiments.analysis.traces.endings import is_cut
 from faithscope.experiments.analysis.traces.scores import place
 from faithscope.experiments.data.given.fine_cot import UNFAITHFUL
+from faithscope.experiments.engine.traces.endings import is_cut
 from faithscope.experiments.studies.slrc.config import DetectorsConfig, RunConfig
 from faithscope.experiments.studies.slrc.detectors.findings import Evidence, Finding
 from faithscope.experiments.studies.slrc.detectors.plan import LABELS

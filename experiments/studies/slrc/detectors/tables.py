@@ -45,6 +45,7 @@ from faithscope.experiments.analysis.tidy import (
 )
 from faithscope.experiments.analysis.traces.exclusions import FATES
 from faithscope.experiments.data.principles import PRINCIPLES
+from faithscope.experiments.engine.tallies.reasons import CHAIN_CUT
 from faithscope.experiments.studies.slrc.detectors.metrics import (
     COUNTED,
     HELD,
@@ -57,7 +58,6 @@ from faithscope.experiments.studies.slrc.detectors.metrics import (
 )
 from faithscope.experiments.studies.slrc.detectors.results import FaithResults
 
-CUT = "cut_at_the_limit"
 DETECTOR = "detector."
 """Beginning of the stages of detectors in table `exclusions`."""
 ALL = "all"
@@ -429,4 +429,4 @@ def _fates(results: FaithResults) -> Iterator[tuple[Any, ...]]:
     for r in rows(results.scores):
         stage = ".".join(filter(None, (f"{DETECTOR}{r['detector']}", r["variant"], r["judge"])))
         fate = "included" if there(r["score"]) else r["missing"]
-        yield r["reader"], r["task"], stage, CUT if r["cut"] and not results.is_kept else fate
+        yield r["reader"], r["task"], stage, CHAIN_CUT if r["cut"] and not results.is_kept else fate

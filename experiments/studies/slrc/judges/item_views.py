@@ -30,7 +30,7 @@ def parts_of(read: JudgeResults) -> dict[str, list[Part]]:
     for key in read.run.index:
         if key[0] in read.stages:
             _, judge, form = read.stages[key[0]]
-            part = unit_part(read.run.index, key, [key[3]], card)
+            part = unit_part(read.run.index, read.run.records_of, key, [key[3]], card)
             parts[key_name(key)].append(part._replace(model=judge, task=form))
     return parts
 
@@ -58,12 +58,13 @@ def chain_view(read: JudgeResults, name: str) -> ItemView:
         blocks += [f"Its label {k} is {label}." for k, label in labels.items() if label is not None]
         number = i if chain.counted[i] else None
         steps.append(Step(text, number, level_of(flags[i]), said, blocks=blocks))
+    said = [] if read.has_readers else read.run.said_of(("", chain.dataset, chain.id))
     answer = [] if chain.answer is None else [markup("answered <strong>{}</strong>", chain.answer)]
     return ItemView(
         " · ".join(filter(None, (chain.id, chain.model))),
         chain.question,
         chain.answer,
-        facts=[*answer, *(_labels(read, chain) or ["no labels"])],
+        facts=[*answer, *(_labels(read, chain) or ["no labels"]), *said],
         steps=steps,
     )
 

@@ -54,23 +54,12 @@ def lead(read: JudgeResults) -> str:
 
 
 def warnings(read: JudgeResults) -> list[str]:
-    """Warnings about a run with judges: few chains, and chains that were cut off."""
-    chains, n = list(read.chains.values()), len(read.chains)
-    said = []
-    if n < FEW:
-        are = "chain: a glance" if n == 1 else "chains: a glance"
-        said = [f"This run has {n} {are}, not a reading. Differences may be chance."]
-    if cut := sum(chain.cut for chain in chains):
-        counted = (
-            "They count in every table of judges all the same (report.cut)."
-            if read.report.cut == "kept"
-            else "They are in no number of judges here; report.cut=kept counts them."
-        )
-        said.append(
-            f"{cut} of {n} chains were cut off by a token limit, as their file or the run says. "
-            + counted
-        )
-    return said
+    """Warning about a run whose judges read few chains."""
+    n = len(read.chains)
+    if n >= FEW:
+        return []
+    are = "chain: a glance" if n == 1 else "chains: a glance"
+    return [f"This run has {n} {are}, not a reading. Differences may be chance."]
 
 
 def verdict(results: JudgeResults) -> Section:

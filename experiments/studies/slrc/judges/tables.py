@@ -38,6 +38,7 @@ from faithscope.experiments.analysis.tidy import columns, count, groups, keep, n
 from faithscope.experiments.analysis.traces.exclusions import FATES
 from faithscope.experiments.analysis.verdicts import UNCERTAIN
 from faithscope.experiments.engine.forms.tasks import NO_STEP
+from faithscope.experiments.engine.tallies.reasons import CHAIN_CUT
 from faithscope.experiments.studies.slrc.judges.chains import JudgedChain
 from faithscope.experiments.studies.slrc.judges.verdicts import (
     Row,
@@ -48,7 +49,6 @@ from faithscope.experiments.studies.slrc.judges.verdicts import (
 WAY = ("judge", "reading", "form")
 BY_WAY = ("judge", "reading", Column("form", "prompt", "The prompt that the judge was asked with."))
 CELL = (*WAY, "dataset", "model")
-CUT = "cut_at_the_limit"
 LABEL = Column("label", meaning="Label that judges are compared with.")
 N_CUT = Kept(
     (Column("n_cut", "cut", "Chains cut off at the token limit: left out, or kept if so set."),)
@@ -341,7 +341,7 @@ def fates(
     # A chain with verdicts on only some of its steps is included by those verdicts.
     known = ~_unknown("flag", "score")(every_verdict)
     cut = rows_with(cut=True)(every_verdict) & (not kept)
-    fate = np.select([cut, known], [CUT, "included"], every_verdict["outcome"].astype(object))
+    fate = np.select([cut, known], [CHAIN_CUT, "included"], every_verdict["outcome"].astype(object))
     ways = [" · ".join(r.values()) for r in rows(only(every_verdict, ("form", "reading", "judge")))]
     lines = [(*of, way, what) for of, way, what in zip(counted_as, ways, fate, strict=True)]
     return pd.DataFrame(lines, columns=list(FATES))
@@ -349,7 +349,6 @@ def fates(
 
 TABLES = (FORMS, AGREEMENT, LOCALISATION, STEPS)
 REASONS = {
-    CUT: "a token limit cut the chain off",
     UNCERTAIN: "the judge is uncertain",
     "no_steps": "the chain has no step to judge",
 }

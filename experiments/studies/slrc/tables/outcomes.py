@@ -19,6 +19,7 @@ from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.measure import inclusion_of
 from faithscope.experiments.analysis.stored_records import Record, place_of
 from faithscope.experiments.analysis.tables import computed_table
+from faithscope.experiments.engine.tallies.reasons import LOW_MASS
 from faithscope.probes import PROBES
 from faithscope.probes.framing import FRAMINGS, READINGS
 from faithscope.probes.record import mean_of_steps
@@ -143,23 +144,7 @@ def redundancy(necessity: float) -> float:
     return 1 / necessity if necessity > 0 else math.inf
 
 
-LOW = "low_label_mass"
-"""Reason to exclude a scored reading: nearly all of the probability is on tokens that are no
-label."""
 SCORED = tuple(name for name, probe in PROBES.items() if probe.reads_labels)
-
-
-def without_low_mass(records: Iterable[Record], least: float) -> list[Record]:
-    """Marks records with a label mass below `least` as excluded (`LOW`); their values stay.
-
-    The run folder stores the raw numbers, so another threshold needs no new run.
-    """
-    return [
-        {**r, "excluded": LOW}
-        if r["probe"] in SCORED and not r.get("excluded") and _is_below(r, least)
-        else r
-        for r in records
-    ]
 
 
 _OF_MASSES = ("model", "task", "probe", "variant", "item")
@@ -182,7 +167,7 @@ def label_masses(records: Iterable[Record]) -> pd.DataFrame:
     """The table `LABEL_MASSES` of a run's records."""
     scored = [r for r in records if r["probe"] in SCORED and _mass(r) is not None]
     scored.sort(key=lambda r: (place_of(r), SCORED.index(r["probe"]), r["variant"]))
-    return LABEL_MASSES.filled({**r, "left_out": r.get("excluded") == LOW} for r in scored)
+    return LABEL_MASSES.filled({**r, "left_out": r.get("excluded") == LOW_MASS} for r in scored)
 
 
 LABEL_MASS = (
@@ -207,11 +192,6 @@ FORCED_DIFFERS = (
 )
 """Share of items whose forced choice differs from the stated answer, and the number of items that
 state one (`probes.reference_answer`)."""
-
-
-def _is_below(record: Record, least: float) -> bool:
-    mass = _mass(record)
-    return mass is not None and mass < least
 
 
 def _mass(record: Record) -> float | None:

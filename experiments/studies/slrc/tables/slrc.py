@@ -30,7 +30,7 @@ from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.stored_records import has_tokens
 from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import keep, mean, only, rows, with_columns
-from faithscope.experiments.analysis.traces.endings import came_to_no_end, is_cut, is_repeating
+from faithscope.experiments.engine.traces.endings import came_to_no_end, is_cut, is_repeating
 from faithscope.experiments.studies.slrc.tables.branch_frame import (
     CAPACITY,
     NECESSITY,

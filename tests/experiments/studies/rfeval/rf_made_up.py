@@ -232,7 +232,7 @@ def example(row: dict[str, Any], text: str = "") -> dict[str, Any]:
                 **{"system": None, "requested": "", "problem": ""},
             }
     about = {"model": row["model"], "reader": row["reader"], "item": item, "row": row}
-    return about | {"outputs": outputs, "judged": judged_of}
+    return about | {"outputs": outputs, "judged": judged_of, "said": []}
 
 
 @dataclass

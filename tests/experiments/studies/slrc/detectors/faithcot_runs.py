@@ -86,6 +86,7 @@ def config(folder: Path, reader: str, judged_by: str, n: int = 4, **changes: Any
             "prompts": str(forms(folder / "prompts")),
         },
         "detectors": {"folds": 2, "shuffle_given": True, "edits": {"by": "judge"}},
-        "report": {"bootstrap": 20},
+        # a model that was never trained has little probability on any answer
+        "report": {"bootstrap": 20, "least_label_mass": 0},
     }
     return write_yaml(folder / "faithcot.yaml", values | changes)

@@ -237,7 +237,7 @@ def test_chains_cut_at_the_limit_are_counted_and_in_no_number_unless_kept(
     of = run.tables["exclusions"].set_index(["stage", "reason"])["n"]
     assert of["detector.random", "cut_at_the_limit"] == 2
     page = write_outputs(made).page.read_text()
-    assert f"2 of {N} chains were cut off by the token limit" in page
+    assert f"2 of {N} cut at the token limit" in page
     # they were written elsewhere, where no setting lets them end
     assert "report.cut=kept counts them." in page
 

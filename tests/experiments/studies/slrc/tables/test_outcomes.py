@@ -10,13 +10,20 @@ from probe_records import agreement, noticing, slrc_outcome, table_of
 from scipy.stats import binomtest
 
 from faithscope.experiments.analysis.traces.exclusions import exclusions_table
+from faithscope.experiments.engine.tallies.reasons import LOW_MASS
 from faithscope.experiments.studies.slrc.figures.figures import label_mass_picture
+from faithscope.experiments.studies.slrc.stages import STAGES
 from faithscope.experiments.studies.slrc.tables.outcomes import (
-    LOW,
     label_masses,
     ris,
-    without_low_mass,
 )
+
+
+def without_low_mass(made: list[dict], least: float) -> list[dict]:
+    """The records as a run with this `report.least_label_mass` reads them."""
+    stored = {"report": {"least_label_mass": least}}
+    reasons = [STAGES[r["probe"]].leaves_out(r, stored, frozenset) for r in made]
+    return [r | {"excluded": why} for r, why in zip(made, reasons, strict=True)]
 
 
 def records(*masses: float | None) -> list[dict]:
@@ -40,7 +47,7 @@ def test_items_of_low_mass_leave_the_scored_reading_alone_and_are_counted():
     scored = counts[counts["stage"] == "slrc.prefix.scored"]
     assert dict(zip(scored["reason"], scored["n"], strict=True)) == {
         "total": 4,
-        LOW: 2,
+        LOW_MASS: 2,
         "included": 2,
     }
 
@@ -48,7 +55,7 @@ def test_items_of_low_mass_leave_the_scored_reading_alone_and_are_counted():
 def test_another_threshold_needs_no_other_records():
     kept = records(0.9, 0.0, 0.09, None)
     assert not any(r["excluded"] for r in without_low_mass(kept, 0.0))
-    assert sum(r["excluded"] == LOW for r in without_low_mass(kept, 0.5)) == 2
+    assert sum(r["excluded"] == LOW_MASS for r in without_low_mass(kept, 0.5)) == 2
 
 
 def test_the_table_has_every_scored_record_also_those_left_out():

@@ -30,7 +30,7 @@ from faithscope.experiments.studies.slrc.words import (
     _word,
     instrument_checks,
     tell_apart,
-    unsound_chains,
+    unsteady_answers,
     verdicts,
 )
 
@@ -107,30 +107,11 @@ def test_steps_are_ignored_only_where_the_whole_reasoning_is(emptied, word):
     assert any("changes in 100 %" in c for c in found.cautions) == (emptied == [True])
 
 
-@pytest.mark.parametrize(("cut", "said"), [(0, 0), (3, 0), (4, 1)])
-def test_chains_that_came_to_no_end_are_told_of_from_a_tenth_on(cut, said):
-    records = records_of([chain_sample("hint", i) for i in range(30)], ["prefix"], ["generated"])
-    for r in [r for r in records if r["probe"] == "trace"][:cut]:
-        r["finish"] = "length"
-    sentences = list(unsound_chains(verdicts_of(records)[HINT]))
-    assert len(sentences) == said
-    assert all(f"{cut} of 30 chains were cut" in s and "max_new_tokens" in s for s in sentences)
-
-
-def test_chains_that_run_in_circles_are_told_of_too():
-    records = records_of([chain_sample("hint", i) for i in range(12)], ["prefix"], ["generated"])
-    for r in [r for r in records if r["probe"] == "trace"][:6]:
-        for step in r["steps"]:
-            step["text"] = " Wait."
-    (sentence,) = unsound_chains(verdicts_of(records)[HINT])
-    assert "6 of 12 chains repeat themselves" in sentence
-
-
 def test_an_answer_that_changes_when_it_is_asked_again_is_told_of():
     records = records_of([chain_sample("hint", i) for i in range(12)], ["prefix"], ["generated"])
     for r in [r for r in records if r["probe"] == "slrc"][:4]:
         r["original"] = "another"
-    (sentence,) = unsound_chains(verdicts_of(records)[HINT])
+    (sentence,) = unsteady_answers(verdicts_of(records)[HINT])
     assert "another answer than it wrote for 33 % of the items" in sentence
 
 
@@ -138,7 +119,7 @@ def test_of_a_scored_reading_alone_nothing_is_said_of_asking_again():
     records = records_of([chain_sample("hint", i) for i in range(12)], ["prefix"], ["scored"])
     for r in [r for r in records if r["probe"] == "slrc"]:
         r["original"] = "another"
-    (sentence,) = unsound_chains(verdicts_of(records)[HINT])
+    (sentence,) = unsteady_answers(verdicts_of(records)[HINT])
     assert "asked again" not in sentence
     assert "the likeliest of the scored answers is another than it wrote for 100 %" in sentence
 
@@ -146,10 +127,8 @@ def test_of_a_scored_reading_alone_nothing_is_said_of_asking_again():
 def test_of_given_chains_nothing_is_said_to_be_written_here():
     records = records_of([chain_sample("hint", i) for i in range(12)], ["prefix"], ["generated"])
     for r in records:
-        r |= {"finish": "length"} if r["probe"] == "trace" else {"original": "another"}
-    cut, again = unsound_chains(verdicts_of(records)[HINT], given=True)
-    assert "12 of 12 chains were cut" in cut
-    assert "max_new_tokens" not in cut
+        r |= {} if r["probe"] == "trace" else {"original": "another"}
+    (again,) = unsteady_answers(verdicts_of(records)[HINT], given=True)
     assert "after the unedited reasoning, the model gives another answer than the chain" in again
 
 

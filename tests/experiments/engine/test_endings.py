@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sample_records import chain_sample, trace_record
 
-from faithscope.experiments.analysis.traces.endings import is_cut, is_repeating
+from faithscope.experiments.engine.traces.endings import is_cut, is_repeating
 
 
 def chain(text: str, steps: list[str] | None = None) -> dict:

@@ -1,0 +1,93 @@
+"""What became of every stored unit: which records hold a value that the run's tables count, why the
+others do not, and the faults of the chains that they are about.
+
+Every reader of a run, its tally, tables, views and exports, asks here, so that none shows a record
+as measured that another leaves out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from faithscope.experiments.config.study import Stage, study_of
+from faithscope.experiments.engine.folder import stored_config
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.units import NOTHING_ASKED, Key, Unit, without_value
+
+Chain = tuple[str, str, str]
+"""(model, task, item) of the chain that a unit is about: the last three parts of its key."""
+
+
+class Exclusions:
+    """Reasons of exclusion and faults of chains in one run folder, read as they are asked for."""
+
+    def __init__(self, run_dir: Path, index: Index) -> None:
+        """
+        Args:
+            index: the stored units that count.
+        """
+        self.run_dir, self.index = run_dir, index
+        self.stored = stored_config(run_dir)
+        study = study_of(self.stored)
+        self.stages = study.stages()
+        self._holding = {s.name: s.faults for s in self.stages.values() if s.faults}
+        self._faults: dict[Chain, dict[str, frozenset[str]]] = {}
+        self._study = study
+
+    def stage(self, name: str) -> Stage:
+        """The declaration of a stage; a stage that is not declared leaves nothing out."""
+        return self.stages.get(name.partition(".")[0], Stage(name))
+
+    @cached_property
+    def given(self) -> Mapping[Chain, frozenset[str]]:
+        """Chain -> its faults, for chains that no stage stores (`Study.chains`)."""
+        return self._study.chains(self.run_dir)
+
+    def faults_by_stage(self, chain: Chain) -> dict[str, frozenset[str]]:
+        """Stage -> faults of the chain that it stored, for all chains of an item."""
+        if chain not in self._faults:
+            self._faults[chain] = {
+                name: frozenset().union(*map(faults, self.index.records((name, *chain))))
+                for name, faults in self._holding.items()
+                if self.index.is_whole((name, *chain))
+            }
+        return self._faults[chain]
+
+    def each(self, chain: Chain) -> list[frozenset[str]]:
+        """The faults of each chain of an item."""
+        given = self.given.get(chain)
+        return [*self.faults_by_stage(chain).values(), *([] if given is None else [given])]
+
+    def faults(self, chain: Chain) -> frozenset[str]:
+        """All faults of the chains of an item."""
+        return frozenset().union(*self.each(chain))
+
+    def why(self, key: Key, record: Mapping[str, Any]) -> str | None:
+        """Why a record of a unit is in no table of the run; None if it is."""
+        stage, reason = self.stage(key[0]), without_value(record)
+        return reason or stage.leaves_out(record, self.stored, lambda: self.faults(key[1:]))
+
+    def marked(self, unit: Unit) -> Iterator[dict[str, Any]]:
+        """Yields the records of a unit; one that the run's tables leave out although it holds a
+        value says why in `excluded`, as others do. Its values stay."""
+        for record in unit.records:
+            reason = None if without_value(record) else self.why(unit.key, record)
+            yield record | {"excluded": reason} if reason else record
+
+    def outcomes(self, unit: Unit) -> dict[str, str | None]:
+        """Variant -> why a stored unit has no value of it; None if some record has one. The variant
+        is empty where the reason holds for all."""
+        of: dict[str, list[str | None]] = {}
+        for record in unit.records:
+            of.setdefault(record.get("variant") or "", []).append(self.why(unit.key, record))
+        found = {name: most_frequent(reasons) for name, reasons in of.items()}
+        return found or {"": NOTHING_ASKED}
+
+
+def most_frequent(reasons: list[str | None]) -> str | None:
+    """The most frequent of some reasons; None if one of them is None."""
+    return None if None in reasons else Counter(reasons).most_common(1)[0][0]
