@@ -190,3 +190,11 @@ N_STEPS = Total(
     "n_steps", "n_steps", label="steps", meaning="Steps that the row is of, over all its items."
 )
 ITEMS_AND_STEPS = (COUNTED, N_STEPS)
+STATED = Count(
+    "n_stated",
+    lambda frame: frame["stated"].eq(True).to_numpy(),
+    "items that state an answer",
+    "Items whose answer could be read.",
+)
+"""Number of items whose chain states an answer, for tables of means over answers: of the others
+these are about the answer that the model is made to give. The frame has the column `stated`."""

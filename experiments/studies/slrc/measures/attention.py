@@ -21,6 +21,7 @@ from faithscope.experiments.analysis.record_frames import (
     COUNTED,
     LAYER_AND_DEPTH,
     N_LAYERS,
+    STATED,
     item_table,
     per_layer,
 )
@@ -154,6 +155,7 @@ REPORT = MeasureReport(
             "attention",
             (
                 COUNTED,
+                STATED,
                 *boots(SHARES),
                 Number(
                     "signal",

@@ -15,6 +15,7 @@ from faithscope.experiments.analysis.record_frames import (
     COUNTED,
     LAYER_AND_DEPTH,
     N_LAYERS,
+    STATED,
     item_table,
     per_layer,
 )
@@ -88,6 +89,7 @@ REPORT = MeasureReport(
             "flow",
             (
                 COUNTED,
+                STATED,
                 Kept((N_LAYERS,)),
                 Bootstrapped(_PEAK, lambda rows: np.array(rows["cosine"].tolist()), _peak),
                 *boots(_OF_ITEMS),

@@ -26,6 +26,7 @@ from faithscope.experiments.analysis.record_frames import (
     COUNTED,
     LAYER_AND_DEPTH,
     N_LAYERS,
+    STATED,
     item_table,
     per_layer,
 )
@@ -140,6 +141,7 @@ REPORT = MeasureReport(
             "rigidity",
             (
                 COUNTED,
+                STATED,
                 Kept((N_LAYERS,)),
                 *boots({STABLE_LAYER: "stable_layer"}),
                 *boot_medians({MEDIAN_LAYER: "stable_layer"}),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
 import pandas as pd
 
 from faithscope.experiments.analysis.failures import Failures
 from faithscope.experiments.analysis.record_frames import record_frame
 from faithscope.experiments.analysis.removal_units import UNITS
-from faithscope.experiments.analysis.stored_records import Record
+from faithscope.experiments.analysis.stored_records import Place, Record, place_of
 from faithscope.experiments.garbage import gc_paused
 from faithscope.experiments.studies.slrc.tables.branch_frame import branch_frame
 from faithscope.experiments.studies.slrc.tables.measures import all_scores, all_step_scores
@@ -35,7 +36,8 @@ class Sources(Mapping[str, pd.DataFrame]):
             "branches": lambda: branch_frame(self._of("trace", "slrc")),
             "scores": lambda: all_scores(self._of(*PROBES), self._failed),
             "step_scores": lambda: all_step_scores(self._of(*PROBES), self._failed),
-            **{name: lambda name=name: record_frame(self._of(name)) for name in ("trace", *PROBES)},
+            "trace": lambda: record_frame(self._of("trace")),
+            **{name: lambda name=name: self._of_probe(name) for name in PROBES},
         }
 
     @property
@@ -60,6 +62,17 @@ class Sources(Mapping[str, pd.DataFrame]):
             of_unit.setdefault(record.get("unit", "given"), []).append(record)
         found = {u: Sources(of_unit[u], self._failed) for u in UNITS if u in of_unit}
         return found or {"given": Sources([], self._failed)}
+
+    def _of_probe(self, probe: str) -> pd.DataFrame:
+        """A row per record of a probe, with the column `stated`: whether its chain states an answer
+        that could be read; None where the chain is not among the records."""
+        frame = record_frame(self._of(probe))
+        places = zip(frame["model"], frame["task"], frame["item"].astype(str), strict=True)
+        return frame.assign(stated=[self._stated.get(place) for place in places])
+
+    @cached_property
+    def _stated(self) -> dict[Place, bool]:
+        return {place_of(r): r.get("answer") is not None for r in self._of("trace")}
 
     def _of(self, *probes: str) -> list[Record]:
         return [r for probe in probes for r in self._records.get(probe, ())]
