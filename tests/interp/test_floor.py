@@ -120,7 +120,9 @@ def test_several_are_repeated_with_edits_of_their_own(small: Model):
     assert n > 1
     assert [len(a.repeats) for a in answers] == [n, n, 0, 0]
     assert answers[0].log_probs != answers[1].log_probs
-    assert floor(answers[1]).lead > 0
+    noise = floor(answers[1])
+    # which of the two moves is up to the processor's sums
+    assert max(noise.lead, noise.log_prob or 0.0) > 0
 
 
 def test_margins_are_the_gaps_of_the_tokens_written(llama: Model):
