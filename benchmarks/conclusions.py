@@ -6,6 +6,9 @@ turn of one model and of three, with 5, 30 and 300 questions) through the tables
 claim, kind of world and number of questions, with the number of worlds in which the claim was made,
 in which it was false, and in which it was right among those where it could be. At most one world of
 twenty may have a false claim of a kind. No model is run.
+
+`--verdicts ROUNDS` plays instead the worlds of `verdict_worlds.py`, of intervals and verdicts that
+follow from them, and writes their table into `docs/conclusions.md`.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+import verdict_worlds
 
 from faithscope.experiments.analysis.comparison.compared import sentence_tables
 from faithscope.experiments.analysis.comparison.conclusions import Sentence, answers
@@ -35,11 +39,14 @@ from faithscope.experiments.analysis.comparison.scores import (
 )
 from faithscope.experiments.analysis.comparison.scores_vs_labels import against_tables, targets
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
+from faithscope.experiments.analysis.textual import to_markdown
 from faithscope.experiments.studies.compare.config import CompareReport
 
 CLAIMS = ("best", "as_good", "wrong_way", "gain", "agreement", "reversed", "disagreements")
 QUESTIONS, MODELS = (5, 30, 300), (1, 3)
 LABEL = "faithful"
+DOCS = Path(__file__).parents[1] / "docs/conclusions.md"
+MARKS = "<!-- worlds -->", "<!-- end of worlds -->"
 
 
 @dataclass
@@ -228,13 +235,24 @@ def counted(rows: list[dict[str, object]]) -> pd.DataFrame:
     return table.assign(share_false=(table["false"] / table["worlds"]).round(3)).reset_index()
 
 
+def write_into(path: Path, table: str) -> None:
+    """Replaces the table between the two marks of a page."""
+    before, _, rest = path.read_text(encoding="utf-8").partition(MARKS[0])
+    after = rest.partition(MARKS[1])[2]
+    path.write_text(f"{before}{MARKS[0]}\n{table}\n{MARKS[1]}{after}", encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--worlds", type=int, default=34, help="of each of the six kinds")
     parser.add_argument("--first", type=int, default=0, help="number of the first world of a kind")
     parser.add_argument("--bootstrap", type=int, default=200)
+    parser.add_argument("--verdicts", type=int, default=0, help="rounds of about four worlds a row")
     parser.add_argument("--machine", default=platform.node() or "machine")
     args = parser.parse_args()
+    if args.verdicts:
+        write_into(DOCS, to_markdown(verdict_worlds.counted(args.verdicts).astype(str)))
+        return
     path = Path(__file__).parent / "results" / f"conclusions_{args.machine}.csv"
     rows, began = [], time.monotonic()
     for i in range(args.first, args.first + args.worlds):

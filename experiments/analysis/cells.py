@@ -19,13 +19,17 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pandas as pd
+from scipy.stats import t
 
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, means_of_groups
 from faithscope.experiments.analysis.statistics.stats import (
+    CONFIDENCE,
     FEWEST,
     NOTHING,
+    ROUNDING,
     bootstrapped,
+    clustered_shares,
     over,
     wilson,
     wilson_bounds,
@@ -198,21 +202,49 @@ class Share(_OneColumn):
     label: str = ""
     meaning: str = ""
     weights: str = ""
-    """Column with the weight of each row; "" counts all alike. Where the weights of a group differ,
-    its interval is that of as many rows of one weight as tell as much: the effective sample size
-    of Kish (1965)."""
+    """Column with the weight of each row; "" counts all alike."""
+    cluster: str = ""
+    """Column that names the cluster of each row (an item, a chain), the unit of the interval; ""
+    takes every row for itself. With weights or clusters the interval is that of as many rows of one
+    weight as tell as much (`stats.clustered_shares`)."""
+
+    def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
+        chosen = groups.among(self.among)
+        ones = (values_of(chosen.frame, self.values or self.name) == 1).astype(float)
+        weights = numbers(chosen.frame[self.weights]) if self.weights else np.ones(len(ones))
+        clusters = (
+            pd.factorize(chosen.frame[self.cluster])[0] if self.cluster else np.arange(len(ones))
+        )
+        estimates = clustered_shares(ones, weights, clusters, chosen.codes, groups.n)
+        return with_bounds(self.name, *estimates)
+
+
+@dataclass(frozen=True)
+class ShareOfItems(Share):
+    """Cell: mean over clusters (items, chains) of the share of the selected rows of each whose
+    value is 1, so that a cluster counts once, however many rows it has.
+
+    The Wilson interval is that of as many outcomes as clusters: a mean of so many values between 0
+    and 1 varies at most as one of yes and no does.
+    """
 
     def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
         chosen = groups.among(self.among)
         ones = values_of(chosen.frame, self.values or self.name) == 1
-        n = np.bincount(chosen.codes, minlength=groups.n)
-        above, below, effective = chosen.sums(ones), n, n
-        if self.weights:
-            weights = numbers(chosen.frame[self.weights])
-            above, below = chosen.sums(ones * weights), chosen.sums(weights)
-            effective = over(below**2, chosen.sums(weights**2))
-        value = over(above, below)
-        return with_bounds(self.name, value, *wilson_bounds(value, effective), n)
+        weights = numbers(chosen.frame[self.weights]) if self.weights else np.ones(len(ones))
+        codes, pairs = _clusters(chosen, self.cluster)
+        shares = over(np.bincount(pairs, ones * weights), np.bincount(pairs, weights))
+        n = np.bincount(codes, minlength=groups.n)
+        value = over(np.bincount(codes, shares, groups.n), n)
+        return with_bounds(self.name, value, *wilson_bounds(value, n))
+
+
+def _clusters(groups: Groups, cluster: str) -> tuple[np.ndarray, np.ndarray]:
+    """The group of every cluster of a group, and the number of every row's cluster among these."""
+    names = np.unique(groups.frame[cluster].astype(str), return_inverse=True)[1]
+    least = int(names.max(initial=0)) + 1
+    pairs, of_rows = np.unique(groups.codes * least + names, return_inverse=True)
+    return pairs // least, of_rows
 
 
 @dataclass(frozen=True)
@@ -297,10 +329,32 @@ class Boot(_OneColumn):
         chosen = groups.among(self.among)
         values = values_of(chosen.frame, self.values or self.name)
         clusters = chosen.frame[self.cluster].to_numpy() if self.cluster else None
-        *estimates, n = means_of_groups(values, clusters, chosen.codes, groups.n, groups.how)
+        *estimates, _ = means_of_groups(values, clusters, chosen.codes, groups.n, groups.how)
         if self.then is not None:
             estimates = [self.then(x) for x in estimates]
-        return with_bounds(self.name, *estimates, n)
+        return with_bounds(self.name, *estimates)
+
+
+@dataclass(frozen=True)
+class StudentMean(Boot):
+    """Cell: mean of the known values of the selected rows, with Student's t interval of the means
+    of clusters, for few clusters whose values are near a normal distribution, such as seeds; a
+    plain bootstrap of five leaves out the truth three times as often as it says. No interval for
+    fewer than `stats.FEWEST` clusters, or for equal ones."""
+
+    def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
+        chosen = groups.among(self.among)
+        chosen = chosen.among(lambda of: ~np.isnan(values_of(of, self.values or self.name)))
+        values = values_of(chosen.frame, self.values or self.name)
+        codes, pairs = _clusters(chosen, self.cluster)
+        means = over(np.bincount(pairs, values), np.bincount(pairs))
+        n = np.bincount(codes, minlength=groups.n)
+        value = over(np.bincount(codes, means, groups.n), n)
+        left = np.bincount(codes, (means - value[codes]) ** 2, groups.n)
+        error = np.sqrt(over(left, n * (n - 1.0)))
+        known = (n >= FEWEST) & (error > ROUNDING)
+        half = np.where(known, t.ppf((1 + CONFIDENCE) / 2, np.maximum(n - 1, 1)) * error, np.nan)
+        return with_bounds(self.name, value, value - half, value + half)
 
 
 def boots(columns: Mapping[Column, Values] | Iterable[Column], **more: Any) -> tuple[Boot, ...]:
@@ -496,12 +550,10 @@ def values_of(rows: pd.DataFrame, values: Values) -> np.ndarray:
 
 
 def with_bounds(
-    name: str, value: np.ndarray, low: np.ndarray, high: np.ndarray, n: np.ndarray
+    name: str, value: np.ndarray, low: np.ndarray, high: np.ndarray
 ) -> dict[str, np.ndarray]:
-    """Columns of an estimate per group, named as in `tidy.with_interval`; the bounds are NaN where
-    it counts fewer than `stats.FEWEST` outcomes."""
-    bounds = (np.where(n >= FEWEST, bound, np.nan) for bound in (low, high))
-    return dict(zip(with_interval(name), (value, *bounds), strict=True))
+    """Columns of an estimate per group, named as in `tidy.with_interval`."""
+    return dict(zip(with_interval(name), (value, low, high), strict=True))
 
 
 def selected(mask: Mask, rows: pd.DataFrame) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.statistics.stats import FEWEST, Estimate
+from faithscope.experiments.analysis.statistics.stats import Estimate
 
 
 def where(table: pd.DataFrame, **values: Any) -> pd.DataFrame:
@@ -128,11 +128,8 @@ def with_interval(*names: str) -> list[str]:
 
 
 def columns(name: str, estimate: Estimate) -> dict[str, float]:
-    """An estimate as the columns of `with_interval`; its bounds are NaN if it counts fewer than
-    `stats.FEWEST` outcomes."""
-    known = estimate.n >= FEWEST
-    bounds = (estimate.low, estimate.high) if known else (math.nan, math.nan)
-    values = (estimate.value, *bounds)
+    """An estimate as the columns of `with_interval`."""
+    values = (estimate.value, estimate.low, estimate.high)
     return dict(zip(with_interval(name), values, strict=True))
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,8 +32,9 @@ from faithscope.experiments.analysis.comparison.scores_vs_labels import (
 from faithscope.experiments.analysis.comparison.trust import LEVEL
 from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.statistics.against_label import against_label
+from faithscope.experiments.analysis.statistics.areas import area, behind
 from faithscope.experiments.analysis.statistics.exchanging import exchange_test
-from faithscope.experiments.analysis.statistics.resampling import Bootstrap, auroc
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import Estimate
 from faithscope.experiments.analysis.tables import computed_table
 from faithscope.experiments.analysis.tidy import columns, columns_of
@@ -169,13 +169,13 @@ def _gain(
 ) -> dict[str, Any]:
     kind, clusters = target.unfaithful[rows], target.clusters[rows]
     strata = target.settings[rows]
-    within = partial(auroc, clusters, kind, how=how, strata=strata)
-    gain = within(p[rows], minus=single[rows])
+    both, alone = (area(clusters, kind, of[rows], strata) for of in (p, single))
+    gain = behind(both, alone)
     row = {"n": int(rows.sum()), "n_unfaithful": int(kind.sum()), "n_measures": n}
     row |= {"reason": NOT_WITHIN if math.isnan(gain.value) else ""}
     held = against_label(("auroc", "pooled"), kind, clusters, how, score=p[rows], strata=strata)
     row |= columns_of(held)
-    row |= columns("single_auroc", within(single[rows]))
+    row |= columns("single_auroc", alone.estimate())
     chance = exchange_test(p[rows][:, None], kind, target.settings[rows], clusters, how.seed)
     p_of_chance = float(chance.high[0])
     row |= columns("gain", gain) | {"p": p_of_chance}
@@ -238,8 +238,8 @@ def ablation_table(of_labels: list[Target], how: Bootstrap) -> pd.DataFrame:
             p[key] = _crossed(target, target.matrix(names), detection.logistic)
             row: dict[str, Any] = {"label": target.label, "families": " + ".join(families)}
             row |= {"n_measures": len(names), "n": len(target.rows), "added": ""}
-            of = (target.clusters, target.unfaithful, p[key], how)
             rows = (target.unfaithful, target.settings, target.clusters)
+            to = (target.clusters, target.unfaithful)
             chance = exchange_test(p[key][:, None], *rows, how.seed)
             held = against_label(
                 *(("auroc", "pooled"), target.unfaithful, target.clusters, how),
@@ -251,7 +251,8 @@ def ablation_table(of_labels: list[Target], how: Bootstrap) -> pd.DataFrame:
             if not without:
                 table.append(row | {"verdict": ""})
             for family, others in without:
-                gain = auroc(*of, minus=p[others], strata=target.settings)
+                both, less = (area(*to, p[sets], target.settings) for sets in (key, others))
+                gain = behind(both, less)
                 words = {"added": family, "verdict": _verdict(gain, float(chance.high[0]))}
                 table.append(row | words | columns("gain", gain))
     return ABLATION.filled(table)

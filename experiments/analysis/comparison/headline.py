@@ -209,7 +209,7 @@ def _correlated(
         few = f"fewer than {pairs_of.FEWEST} traces have both"
         vary = f"{' and '.join(flat) or 'one of the two'} does not vary within a model and task"
         return row | {"reason": few if both.sum() < pairs_of.FEWEST else vary}
-    row |= columns("rho", _estimate(rho, draws[:, 0, 1], int(both.sum())))
+    row |= columns("rho", _estimate(rho, draws[:, 0, 1], row["n"], row["n_questions"]))
     p = pairs_of.exchanged(pair, strata, clusters, how.seed)[0, 1]
     row |= {"p": p, "n_settings": len(set(strata[both]))}
     unknown = [n for n, of in zip(names, reliabilities, strict=True) if not of.estimate.low > 0]
@@ -221,11 +221,13 @@ def _correlated(
         noise = [np.where(of.draws > 0, of.draws, np.nan) for of in reliabilities]
         drawn = draws[:, 0, 1] / np.sqrt(noise[0] * noise[1])
     drawn = drawn if np.mean(~np.isnan(drawn)) >= DEFINED else np.array([])
-    return row | columns("disattenuated", _estimate(rho / math.sqrt(product), drawn, row["n"]))
+    return row | columns(
+        "disattenuated", _estimate(rho / math.sqrt(product), drawn, row["n"], row["n_questions"])
+    )
 
 
-def _estimate(value: float, draws: np.ndarray, n: int) -> Estimate:
-    return Estimate(float(value), *percentiles(draws), n)
+def _estimate(value: float, draws: np.ndarray, n: int, n_questions: int) -> Estimate:
+    return Estimate(float(value), *percentiles(draws, n_questions), n)
 
 
 def _unknown(n: int) -> Estimate:
@@ -250,7 +252,9 @@ def _reliability(
         by = "second run" if len(bare) == 1 else "other reading"
         by = "second judge" if len(set(judges)) > 1 else by
         n = int((~np.isnan(pair)).all(axis=1).sum())
-        return _reliability_of(whole[0, 1], draws[:, 0, 1], n, f"{by}: {side.again}")
+        return _reliability_of(
+            *(whole[0, 1], draws[:, 0, 1], n, len(set(clusters))), f"{by}: {side.again}"
+        )
     halves = _halves(joined, side.measure, how.seed)
     if halves is None:
         return Reliability(_unknown(0), np.full(how.resamples, math.nan), "")
@@ -258,7 +262,8 @@ def _reliability(
     pairs = np.arange(SPLITS) * 2
     r, drawn = whole[pairs, pairs + 1].mean(), draws[:, pairs, pairs + 1].mean(axis=1)
     n = int((~np.isnan(halves)).all(axis=1).sum())
-    return _reliability_of(float(_of_whole(r)), _of_whole(drawn), n, "halves of the steps")
+    of = (float(_of_whole(r)), _of_whole(drawn), n, len(set(clusters)))
+    return _reliability_of(*of, "halves of the steps")
 
 
 def _of_whole(halves: Any) -> np.ndarray:
@@ -267,10 +272,12 @@ def _of_whole(halves: Any) -> np.ndarray:
     return np.where(np.asarray(halves) > 0, 2 * halves / (1 + np.abs(halves)), halves)
 
 
-def _reliability_of(value: float, draws: np.ndarray, n: int, by: str) -> Reliability:
+def _reliability_of(
+    value: float, draws: np.ndarray, n: int, n_questions: int, by: str
+) -> Reliability:
     if math.isnan(value):
         return Reliability(_unknown(n), draws, f"{by}, which do not vary")
-    return Reliability(_estimate(value, draws, n), draws, by)
+    return Reliability(_estimate(value, draws, n, n_questions), draws, by)
 
 
 def _halves(joined: Joined, measure: str, seed: int) -> np.ndarray | None:

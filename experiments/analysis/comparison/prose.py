@@ -57,11 +57,6 @@ def cautions(tables: Tables, joined: Joined, of_labels: list[Target]) -> list[st
             "found on: that it tells is tested, that its AUROC is as high elsewhere is not, and "
             "the highest of many is flattered."
         )
-    if 1 in set(tables["trust"]["auroc_low"]):
-        said.append(
-            "An AUROC of 1 with the interval from 1 to 1 says that no draw of these questions held "
-            "a mistake, not that the measure makes none."
-        )
     if (n := len(set(questions(joined)))) < FEW_QUESTIONS:
         said.append(
             f"Intervals come from drawing questions, of which there are {n} here: below "

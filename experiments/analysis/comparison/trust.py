@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
 from statsmodels.stats.multitest import multipletests
 
 from faithscope.experiments.analysis.cells import Lines
@@ -34,9 +33,9 @@ from faithscope.experiments.analysis.comparison.scores_vs_labels import (
     Target,
 )
 from faithscope.experiments.analysis.statistics import detection
+from faithscope.experiments.analysis.statistics.areas import area, behind, p_as_good
 from faithscope.experiments.analysis.statistics.exchanging import exchange_test
-from faithscope.experiments.analysis.statistics.resampling import Bootstrap, auroc
-from faithscope.experiments.analysis.statistics.stats import CONFIDENCE
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import Table, computed_table
 from faithscope.experiments.analysis.tidy import columns
 from faithscope.experiments.config.comparison import AS_GOOD
@@ -63,7 +62,7 @@ TRUST = computed_table("trust", (
     Column("behind", "behind the best", "AUROC of the best minus this one's; of a monitor the best "
            "monitor's.", interval=True),
     Column("as_good", meaning="Behind by less than report.as_good beyond doubt (corrected by "
-           "Holm); empty where nothing is called the best."),
+           "Holm); empty where nothing is called the best, and where both rank all traces alike."),
     *(*COST_COLUMNS, "reason"),
 ))  # fmt: skip
 """A row per label and measure: its test against chance, its distance to the best, and its costs.
@@ -80,11 +79,11 @@ needs p at most `LEVEL` and `most_high` below one half. `least_low` is the lower
 every trace without a score went against the measure, `most_high` the upper bound if every one went
 for it, so missing scores cannot explain either claim.
 
-`behind`: AUROC of the best minus that of the measure, on the traces that both score and in the same
-bootstrap draws. `as_good`: whether `behind` is significantly less than a bound (a one-sided test
-from the spread of the draws, corrected by Holm's procedure); empty where no measure is called the
-best. Measures are compared with the best measure; monitors, which were trained on the label, with
-the best monitor.
+`behind`: AUROC of the best minus that of the measure, on the traces that both score. `as_good`:
+whether `behind` is significantly less than a bound (`areas.p_as_good`, corrected by Holm's
+procedure); empty where no measure is called the best, and where both rank all traces alike, which
+shows nothing of how they differ on others. Measures are compared with the best measure; monitors,
+which were trained on the label, with the best monitor.
 """
 TOO_SPARSE = f"scores of less than {COVERS:.0%} of the traces with the label".replace("%", " %")
 ONE_SCORE = "scores that do not vary within any model and task"
@@ -158,7 +157,7 @@ def trust_table(
         for row in lines:
             row |= {"p_highest": math.nan, "p_wrong_way": math.nan}
             row |= dict.fromkeys(("told", "wrong_way", "as_good"))
-            row |= _bounds(target, row, how)
+            row |= _bounds(target, row)
         compared = [r for r in lines if not r["reason"] and r["family"] != MONITOR]
         if compared:
             scores = target.matrix([row["measure"] for row in compared])
@@ -178,7 +177,7 @@ def trust_table(
     for lines in of_label.values():
         # measures that beat chance come first, though another may be higher on fewer traces
         lines.sort(key=lambda row: (row["reason"] != "", row["told"] is False))
-    _held_behind(of_labels, of_label, how, bound)
+    _held_behind(of_labels, of_label, bound)
     return TRUST.filled(row for lines in of_label.values() for row in lines)
 
 
@@ -187,7 +186,7 @@ def holm(p: list[float]) -> list[float]:
     return np.asarray(multipletests(p, method="holm")[1]).tolist() if p else []
 
 
-def _bounds(target: Target, row: Mapping[str, Any], how: Bootstrap) -> dict[str, float]:
+def _bounds(target: Target, row: Mapping[str, Any]) -> dict[str, float]:
     """`least_low` and `most_high`: the bounds of AUROC if every trace without a score went against
     the measure, or for it; the ends of its interval where every trace has a score."""
     score = target.scores[row["measure"]]
@@ -197,7 +196,7 @@ def _bounds(target: Target, row: Mapping[str, Any], how: Bootstrap) -> dict[str,
     ends = np.nanmin(score) - 1, np.nanmax(score) + 1
     filled = (np.where(gone, np.where(target.unfaithful, *of), score) for of in (ends, ends[::-1]))
     against, for_it = (
-        auroc(target.clusters, target.unfaithful, of, how, strata=target.settings) for of in filled
+        area(target.clusters, target.unfaithful, of, target.settings).estimate() for of in filled
     )
     return {"least_low": against.low, "most_high": for_it.high}
 
@@ -205,7 +204,6 @@ def _bounds(target: Target, row: Mapping[str, Any], how: Bootstrap) -> dict[str,
 def _held_behind(
     of_labels: list[Target],
     of_label: Mapping[str, list[dict[str, Any]]],
-    how: Bootstrap,
     bound: float,
 ) -> None:
     """Adds `behind` and `as_good` to every row: the comparison with the best measure of the label,
@@ -219,14 +217,11 @@ def _held_behind(
             first = best.setdefault(row["family"] == MONITOR, row)
             one, own = (target.scores[of["measure"]] for of in (first, row))
             both = ~np.isnan(one) & ~np.isnan(own)
-            of = (target.clusters[both], target.unfaithful[both], one[both])
-            behind = auroc(*of, how, minus=own[both], strata=target.settings[both])
-            row |= columns("behind", behind)
-            named = first["told"] is not False
-            if named and row is not first and not math.isnan(behind.low):
-                spread = (behind.high - behind.low) / 2 / norm.ppf((1 + CONFIDENCE) / 2)
-                apart = behind.value - bound
-                z = apart / spread if spread else math.copysign(math.inf, apart)
-                equal.append((row, float(norm.cdf(z))))
+            of = (target.clusters[both], target.unfaithful[both])
+            highest, mine = (area(*of, x[both], target.settings[both]) for x in (one, own))
+            row |= columns("behind", behind(highest, mine))
+            p = p_as_good(highest, mine, bound)
+            if first["told"] is not False and row is not first and not math.isnan(p):
+                equal.append((row, p))
     for (row, _), p in zip(equal, holm([p for _, p in equal]), strict=True):
         row["as_good"] = bool(p <= LEVEL)

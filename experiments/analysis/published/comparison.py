@@ -1,30 +1,33 @@
 """Comparison of one printed table with the numbers of runs: a row per cell, with its verdict.
 
 The rule, which every output states (`RULE`): a cell is *within* if the printed number, as the range
-that its rounding allows, meets the range around ours. That range is our 95 % interval; where the
-paper names its number of cases, it is widened by the paper's own sampling, since the difference of
-two samples varies more than either (by √2 if they are of equal size). Numbers without an interval
-agree if they differ by at most one unit of the last printed decimal.
+that its rounding allows, meets the range around ours. That range is our 95 % interval, for a share
+at least the exact one of as many yes-or-no cases; where the paper names its number of cases, it is
+widened by the paper's own sampling, since the difference of two samples varies more than either (by
+√2 if they are of equal size). A number without an interval has no verdict, but for counts, which do
+not come of a sample. A word is compared with the words that the intervals of its numbers allow.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pandas as pd
+from scipy.stats import beta
 
 from faithscope.experiments.analysis.published.cells import Cell
 from faithscope.experiments.analysis.published.deviations import Deviation
 from faithscope.experiments.analysis.published.paper import Ours, Paper, Published, Tables
+from faithscope.experiments.analysis.statistics.stats import CONFIDENCE
 from faithscope.experiments.analysis.tables import OVERALL
 from faithscope.experiments.analysis.tidy import keep, rows
 from faithscope.experiments.config.api import same_model
 
 WITHIN, OUTSIDE, NOT_COMPARABLE = "within", "outside", "not comparable"
-NOT_MEASURED, NO_MEASURE, POOLED, DOUBTFUL, DEVIATES, OTHER_QUANTITY, UNCLEAR = (
+NOT_MEASURED, NO_MEASURE, POOLED, DOUBTFUL, DEVIATES, OTHER_QUANTITY, UNCLEAR, TOO_FEW = (
     "not measured",
     "no measure of ours",
     "pooled over others",
@@ -32,6 +35,7 @@ NOT_MEASURED, NO_MEASURE, POOLED, DOUBTFUL, DEVIATES, OTHER_QUANTITY, UNCLEAR = 
     "the run deviates",
     "another quantity",
     "several rows of ours",
+    "too few cases",
 )
 """Reasons why a cell is not comparable. With the first three no number of ours is of the cell: one
 that pools over other models or tasks than the paper's is shown, and does not count as measured."""
@@ -39,11 +43,15 @@ RULE = (
     "within: the printed number, with what its rounding allows, meets the range around ours; "
     "outside: it does not. The range is our 95 % interval, widened by the paper's own sampling "
     "where the paper gives its number of cases; where it does not, about one cell in six would be "
-    "outside even if the paper were repeated exactly, with as many cases. A number without an "
-    "interval may differ by one unit of the last printed decimal. within says that the data do not "
-    "contradict the paper, no more: a run of few cases has wide ranges, which meet much."
+    "outside even if the paper were repeated exactly, with as many cases. A number or word that "
+    "comes of too few cases for an interval has no verdict; a count may differ by one. within says "
+    "that the data do not contradict the paper, no more: a run of few cases has wide ranges, which "
+    "meet much."
 )
 """The rule of the verdicts, as every output states it."""
+SKEWED = 30
+"""Number of cases below which a mean of fractions is taken to vary as one of yes and no: so few
+cannot show that some are far from the others."""
 UNCHECKED = "unchecked data"
 """Says of a number that its run read data from a file that nothing compares with the paper's."""
 SUBJECTS = ("model", "judge")
@@ -91,7 +99,7 @@ class Verdict(NamedTuple):
     """Short reason why a cell is not comparable, one of the constants above."""
     why: str = ""
     rule: str = ""
-    """Rule that was used: `both samples`, `our interval`, `rounding` or `word`."""
+    """Rule that was used: `both samples`, `our interval`, `count` or `word`."""
     low: float = math.nan
     high: float = math.nan
     """Range around our number that the printed one had to meet, in the printed unit."""
@@ -143,6 +151,7 @@ def verdict(
     low: float = math.nan,
     high: float = math.nan,
     n: float = math.nan,
+    words: Collection[str] | None = None,
 ) -> Verdict:
     """Whether our number agrees with a printed one that is beyond doubt.
 
@@ -151,21 +160,48 @@ def verdict(
         low: lower end of our 95 % interval in the printed unit; NaN without one.
         high: upper end.
         n: our number of cases.
+        words: the words that the intervals of our numbers allow; None where these are unknown.
     """
     if isinstance(cell.value, str):
-        agrees = str(value).casefold() == cell.value.casefold()
+        if not words:
+            return _without_interval("the word", n)
+        agrees = cell.value.casefold() in {word.casefold() for word in words}
         return Verdict(WITHIN if agrees else OUTSIDE, rule="word")
     assert cell.value is not None
-    unit = 10.0**-cell.decimals
-    if math.isnan(low) or math.isnan(high):
-        agrees = abs(round(value, cell.decimals) - cell.value) <= 1.001 * unit
-        return Verdict(WITHIN if agrees else OUTSIDE, rule="rounding", low=value, high=value)
+    if cell.unit == "n":
+        agrees = abs(round(value, cell.decimals) - cell.value) <= 1.001 * 10.0**-cell.decimals
+        return Verdict(WITHIN if agrees else OUTSIDE, rule="count", low=value, high=value)
+    if not low < high:
+        return _without_interval("the number", n)
+    low, high = _at_least_exact(value, low, high, n, cell.scale)
     both = bool(cell.n) and n > 0
     wider = math.sqrt(1 + n / cell.n) if cell.n and both else 1.0
     low, high = value - (value - low) * wider, value + (high - value) * wider
     agrees = _meets(cell, low, high)
     rule = "both samples" if both else "our interval"
     return Verdict(WITHIN if agrees else OUTSIDE, rule=rule, low=low, high=high)
+
+
+def _without_interval(what: str, n: float) -> Verdict:
+    few = "" if math.isnan(n) else f" (n = {n:.0f})"
+    return Verdict(NOT_COMPARABLE, TOO_FEW, f"{what} has no interval: too few cases that vary{few}")
+
+
+def _at_least_exact(
+    value: float, low: float, high: float, n: float, scale: int
+) -> tuple[float, float]:
+    """The ends of an interval, and for a share at least those of Clopper and Pearson (Biometrika
+    26, 1934): Wilson's cover too seldom near 0 and 1. A share is what counts whole cases, and of
+    fewer than `SKEWED` cases every percentage."""
+    k = value / scale * n
+    whole = abs(k - round(k)) < 1e-6
+    share = whole or (scale > 1 and n < SKEWED)
+    if not (0 <= value <= scale and n > 0 and share):
+        return low, high
+    k, out = round(k) if whole else k, (1 - CONFIDENCE) / 2
+    least = beta.ppf(out, k, n - k + 1) if k > 0 else 0.0
+    most = beta.ppf(1 - out, k + 1, n - k) if k < n else 1.0
+    return min(low, float(least) * scale), max(high, float(most) * scale)
 
 
 def _meets(cell: Cell, low: float, high: float) -> bool:
@@ -312,7 +348,8 @@ def _line(published: Published, cell: Cell, indices: Sequence[_Index]) -> dict[s
         why = "a count of cases, which depends on how many the run took"
         return line | _said(Verdict(NOT_COMPARABLE, OTHER_QUANTITY, why))
     n = math.nan if numbers["n"] is None else numbers["n"]
-    return line | _said(verdict(cell, numbers["ours"], numbers["low"], numbers["high"], n))
+    words = ours.words_of(of_run[0]) if isinstance(cell.value, str) else None
+    return line | _said(verdict(cell, numbers["ours"], numbers["low"], numbers["high"], n, words))
 
 
 def _numbers(index: _Index, cell: Cell, ours: Ours, row: Mapping[str, Any]) -> dict[str, Any]:

@@ -35,10 +35,18 @@ class Ours:
     """Our column with the number of cases; empty takes that of the table."""
     words: Mapping[str, str] = field(default_factory=dict)
     """Our value, as text -> the printed word, for cells that hold words."""
+    allowed: Callable[[Mapping[str, Any]], Iterable[Any]] | None = None
+    """Maps our row to the values of a word that the intervals of its numbers allow, none where it
+    has none; without it, only the word itself."""
     unit: str = ""
     """Unit, one of `cells.UNITS`, of a heading that the paper does not have (`Published.also`)."""
     decimals: int = 0
     """Decimals of a heading that the paper does not have."""
+
+    def words_of(self, row: Mapping[str, Any]) -> set[str]:
+        """The words that may stand in a cell of words."""
+        values = [row.get(self.column)] if self.allowed is None else self.allowed(row)
+        return {self.words.get(str(value), str(value)) for value in values}
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,16 @@ from jaxtyping import Bool, Float, Int
 from sklearn.metrics import average_precision_score
 
 from faithscope.experiments.analysis.statistics.agreement import ac2, kappa
+from faithscope.experiments.analysis.statistics.areas import area
 from faithscope.experiments.analysis.statistics.raters import saturated
 from faithscope.experiments.analysis.statistics.resampling import (
     Bootstrap,
     Clusters,
-    auroc,
     weights,
 )
 from faithscope.experiments.analysis.statistics.stats import (
     Estimate,
+    clustered_share,
     over,
     percentiles,
     resampled_totals,
@@ -80,13 +81,13 @@ def against_label(
     result: dict[str, Any] = {}
     if score is not None:
         known = ~np.isnan(score)
-        of = (names[known], label[known], score[known], how)
+        of = (names[known], label[known], score[known])
         inside = None if strata is None else strata[known]
         if "auroc" in statistics:
-            result["auroc"] = auroc(*of, strata=inside)
+            result["auroc"] = area(*of, inside).estimate()
         if "pooled" in statistics:
             one = "auroc" in result and (inside is None or len(set(inside)) == 1)
-            result["pooled"] = result["auroc"] if one else auroc(*of)
+            result["pooled"] = result["auroc"] if one else area(*of).estimate()
         if "average_precision" in statistics:
             both = 0 < of[1].sum() < len(of[1])
             result["average_precision"] = (
@@ -114,7 +115,8 @@ def _of_flags(
     counts = np.zeros((len(names), 4), dtype=np.int64)
     np.add.at(counts, codes, kinds.astype(int))
     values, drawn = agreement_of(counts.sum(axis=0)), agreement_of(totals(counts, how))
-    return {s: Estimate(float(values[s]), *percentiles(drawn[s]), n) for s in OF_FLAGS}
+    found = {s: Estimate(float(values[s]), *percentiles(drawn[s], len(names)), n) for s in OF_FLAGS}
+    return found | {"accuracy": clustered_share((label == flag).astype(float), codes)}
 
 
 def agreement_of(counts: np.ndarray) -> dict[str, np.ndarray]:

@@ -26,7 +26,7 @@ from faithscope.experiments.analysis.statistics.resampling import (
     middle_ranks,
     weights,
 )
-from faithscope.experiments.analysis.statistics.stats import over
+from faithscope.experiments.analysis.statistics.stats import over, percentiles_of
 
 Matrix = Float[np.ndarray, "measures measures"]
 FEWEST = 5
@@ -250,13 +250,12 @@ def _paired(
     statistic: Statistic,
 ) -> Pairs:
     n = values.shape[1]
+    units = len(set(np.asarray(clusters, dtype=str).tolist()))
     found = {name: np.full((n, n), np.nan) for name in ("value", "low", "high")}
     for left, right, point, drawn in _draws(values, clusters, how, prepare, statistic):
-        none = np.isnan(point) | np.isnan(drawn).all(axis=0)
-        drawn = np.where(none, 0.0, drawn)
-        low, high = np.nanquantile(drawn, [0.025, 0.975], axis=0)
-        for name, of in zip(found, (point, low, high), strict=True):
-            block = point if name == "value" else np.where(none, np.nan, of)
+        ends = percentiles_of(drawn.reshape(len(drawn), -1), units)
+        for name, of in zip(found, (point, *ends), strict=True):
+            block = np.where(np.isnan(point), np.nan, of.reshape(point.shape))
             found[name][np.ix_(left, right)] = block
             found[name][np.ix_(right, left)] = block.T
     return Pairs(**found)

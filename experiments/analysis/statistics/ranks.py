@@ -26,7 +26,7 @@ def spearman(x: Values, y: Values, *, seed: int = 0, resamples: int = stats.RESA
     drawn = _draws(len(x), seed, resamples)
     (rho,) = _pearson(rankdata(x)[None], rankdata(y)[None])
     of_draws = _pearson(rankdata(x[drawn], axis=1), rankdata(y[drawn], axis=1))
-    return Estimate(float(rho), *stats.percentiles(of_draws), len(x))
+    return Estimate(float(rho), *stats.percentiles(of_draws, len(x)), len(x))
 
 
 def kendall(x: Values, y: Values, *, seed: int = 0, resamples: int = stats.RESAMPLES) -> Estimate:
@@ -48,7 +48,7 @@ def kendall(x: Values, y: Values, *, seed: int = 0, resamples: int = stats.RESAM
         for signs in (left * right, abs(left), abs(right))
     )
     tau = stats.over(agree, np.sqrt(not_tied * nor_tied))
-    return Estimate(float(tau[0]), *stats.percentiles(tau[1:]), n)
+    return Estimate(float(tau[0]), *stats.percentiles(tau[1:], n), n)
 
 
 def rho(x: Values, y: Values) -> float:

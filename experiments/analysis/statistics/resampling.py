@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 from scipy.stats import spearmanr
 
 from faithscope.experiments.analysis.statistics import ranks, stats
@@ -79,8 +79,11 @@ def ratios(
 ) -> dict[str, Estimate]:
     """Ratios of sums over rows, with percentile intervals of a cluster bootstrap.
 
+    Shares have Wilson intervals (`stats.clustered_shares`), and their differences Newcombe's.
+
     Args:
-        of: name -> (rows,) summands of the numerator and of the denominator.
+        of: name -> (rows,) summands of the numerator and of the denominator. It is a share if both
+            are yes or no (`stats.yes_or_no`) and no numerator exceeds its denominator.
         minus: name of a difference -> names of two ratios, subtracted within the same draws.
 
     Returns:
@@ -102,16 +105,52 @@ def ratios(
     )
     totals = np.concatenate([w.astype(float) @ sums for w in weights(n, how)])
     values, draws = _divided(sums.sum(axis=0)[None])[0], _divided(totals)
-    below = sums.sum(axis=0)[1::2]
+    below, there = sums.sum(axis=0)[1::2], (sums[:, 1::2] > 0).sum(axis=0)
     place = {name: i for i, name in enumerate(names)}
     estimates = {
-        name: _estimate(float(values[i]), draws[:, i], int(below[i])) for name, i in place.items()
+        name: _estimate(float(values[i]), draws[:, i], int(below[i]), int(there[i]))
+        for name, i in place.items()
     }
+    shares = {name for name, pair in of.items() if _is_share(*pair)}
+    for name in shares:
+        estimates[name] = _share(*of[name], codes)
     for name, (first, second) in minus.items():
         i, j = place[first], place[second]
-        at = float(values[i] - values[j])
-        estimates[name] = _estimate(at, draws[:, i] - draws[:, j], int(min(below[i], below[j])))
+        at, of_less = float(values[i] - values[j]), int(min(below[i], below[j]))
+        drawn = draws[:, i] - draws[:, j]
+        estimates[name] = _estimate(at, drawn, of_less, int(min(there[i], there[j])))
+        if {first, second} <= shares:
+            of_both = (estimates[first], estimates[second])
+            estimates[name] = stats.difference(
+                *of_both, at, _correlation(sums[:, 2 * i : 2 * i + 2], sums[:, 2 * j : 2 * j + 2])
+            )
     return estimates
+
+
+def _is_share(above: np.ndarray, below: np.ndarray) -> bool:
+    above, below = np.asarray(above), np.asarray(below)
+    whole = all(x.dtype == bool or set(np.unique(x).tolist()) <= {0, 1} for x in (above, below))
+    return whole and stats.yes_or_no(above) and bool((above <= below).all())
+
+
+def _share(above: np.ndarray, below: np.ndarray, codes: np.ndarray) -> Estimate:
+    rows = np.asarray(below, dtype=bool)
+    return stats.clustered_share(np.asarray(above, dtype=float)[rows], codes[rows])
+
+
+def _correlation(
+    first: Float[np.ndarray, "clusters two"], second: Float[np.ndarray, "clusters two"]
+) -> float:
+    """Correlation of two ratios of sums over the same clusters (linearised); 0 where a ratio does
+    not vary between clusters."""
+    one, other = (
+        above - below * over_all
+        for (above, below), over_all in (
+            (x.T, stats.over(*x.sum(axis=0)[:, None])) for x in (first, second)
+        )
+    )
+    spread = math.sqrt(float((one @ one) * (other @ other)))
+    return float(one @ other) / spread if spread > stats.ROUNDING else 0.0
 
 
 def means(
@@ -123,7 +162,10 @@ def means(
 ) -> dict[str, Estimate]:
     """Means of values over rows, as `ratios`; NaN is a missing value."""
     there = {name: ~np.isnan(np.asarray(x, dtype=float)) for name, x in of.items()}
-    summed = {name: (np.where(there[name], x, 0), there[name]) for name, x in of.items()}
+    summed = {
+        name: (x if there[name].all() else np.where(there[name], x, 0), there[name])
+        for name, x in of.items()
+    }
     return ratios(clusters, summed, minus=minus, how=how)
 
 
@@ -135,7 +177,7 @@ def means_of_groups(
     how: Bootstrap,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """`means` of every group of rows: value, ends of the interval, and number of known values, each
-    (groups,).
+    (groups,). Where values are yes or no, the intervals are Wilson's, as of `ratios`.
 
     Groups of equally many clusters share their draws, so that one matrix product serves them all.
 
@@ -145,11 +187,16 @@ def means_of_groups(
         codes: (rows,) number of each row's group, from 0.
     """
     known = ~np.isnan(values)
-    if clusters is None:
+    if clusters is None or stats.yes_or_no(values[known]):
+        clusters = None if clusters is None else np.asarray(clusters)[known]
         values, codes, known = values[known], codes[known], known[known]
-        names, of_names = len(values), np.arange(len(values))
-    else:
-        names, of_names = _coded(clusters)
+    names, of_names = (
+        (len(values), np.arange(len(values))) if clusters is None else _coded(clusters)
+    )
+    if stats.yes_or_no(values):
+        once = np.ones(len(values))
+        ends = stats.clustered_shares(values.astype(float), once, of_names, codes, groups)
+        return *ends, np.bincount(codes, minlength=groups)
     pairs, of_rows = np.unique(codes * max(names, 1) + of_names, return_inverse=True)
     sums = np.stack(
         [
@@ -172,67 +219,10 @@ def means_of_groups(
                 value[block] = of_block[:, ::2].T.copy().mean(axis=1)
             drawn = weights(size, how, one_by_one=clusters is None)
             totals = np.concatenate([w.astype(float) @ of_block for w in drawn])
-            low[block], high[block] = stats.percentiles_of(_divided(totals))
+            low[block], high[block] = stats.percentiles_of(_divided(totals), size)
     unknown = np.isnan(value)
     low[unknown] = high[unknown] = np.nan
     return value, low, high, n
-
-
-def auroc(
-    clusters: Clusters,
-    positive: Bool[np.ndarray, " rows"],
-    score: Float[np.ndarray, " rows"],
-    how: Bootstrap,
-    minus: Float[np.ndarray, " rows"] | None = None,
-    strata: np.ndarray | None = None,
-) -> Estimate:
-    """Area under the ROC curve, ties counting half, with the interval of a cluster bootstrap.
-
-    Args:
-        minus: another score of the same rows, whose area is subtracted within the same draws.
-        strata: (rows,) if given, only pairs of rows in one stratum count: the mean area of strata,
-            weighted by their numbers of pairs. NaN if no stratum has rows of both kinds.
-    """
-    pairs = _pairs(positive, np.zeros(len(positive)) if strata is None else strata)
-    if not pairs:
-        return Estimate(math.nan, math.nan, math.nan, len(positive))
-    n, codes = _coded(clusters)
-    value, draws = 0.0, np.zeros(how.resamples)
-    for sign, of in ((1, score), (-1, minus)):
-        if of is None:
-            continue
-        wins = [((of[a][:, None] > of[b]) + 0.5 * (of[a][:, None] == of[b])) for a, b in pairs]
-        value += sign * sum(w.sum() for w in wins) / sum(w.size for w in wins)
-        draws += sign * _drawn_area(wins, pairs, codes, n, how)
-    return _estimate(float(value), draws, len(positive))
-
-
-def _pairs(positive: np.ndarray, strata: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Indices of the positive and of the other rows, for every stratum that has both."""
-    sides = (
-        [np.flatnonzero((strata == stratum) & kind) for kind in (positive, ~positive)]
-        for stratum in np.unique(strata)
-    )
-    return [(high, low) for high, low in sides if len(high) and len(low)]
-
-
-def _drawn_area(
-    wins: list[np.ndarray],
-    pairs: list[tuple[np.ndarray, np.ndarray]],
-    codes: np.ndarray,
-    n: int,
-    how: Bootstrap,
-) -> Float[np.ndarray, " draws"]:
-    single = [w.astype(np.float32) for w in wins]
-    draws = []
-    for w in weights(n, how):
-        won, counted = np.zeros(len(w)), np.zeros(len(w))
-        for of, rows in zip(single, pairs, strict=True):
-            high, low = (w[:, codes[side]] for side in rows)
-            won += np.einsum("dn,dn->d", high @ of, low, dtype=np.float64)
-            counted += high.sum(axis=1, dtype=np.float64) * low.sum(axis=1, dtype=np.float64)
-        draws.append(stats.over(won, counted))
-    return np.concatenate(draws)
 
 
 def spearman(
@@ -253,7 +243,7 @@ def spearman(
     value, p = float(correlation.statistic), float(correlation.pvalue)  # pyright: ignore
     draws = [_rho(x, y, w.astype(float)[:, codes]) for w in weights(n, how)]
     several = n < len(x)
-    return _estimate(value, np.concatenate(draws), len(x)), math.nan if several else p
+    return _estimate(value, np.concatenate(draws), len(x), n), math.nan if several else p
 
 
 def _rho(
@@ -290,7 +280,7 @@ def _divided(totals: Float[np.ndarray, "draws twice"]) -> Float[np.ndarray, "dra
     return stats.over(totals[:, 0::2], totals[:, 1::2])
 
 
-def _estimate(value: float, draws: np.ndarray, n: int) -> Estimate:
+def _estimate(value: float, draws: np.ndarray, n: int, clusters: int) -> Estimate:
     if math.isnan(value):
         return Estimate(math.nan, math.nan, math.nan, n)
-    return Estimate(value, *stats.percentiles(draws), n)
+    return Estimate(value, *stats.percentiles(draws, clusters), n)

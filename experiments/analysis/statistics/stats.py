@@ -1,7 +1,9 @@
 """Basic statistics of tables: estimates with intervals, differences, the bootstrap, agreement.
 
-Steps of one item are not independent of each other. Wilson intervals over pooled steps, as in the
-SLRC paper, ignore this; the bootstrap for SLRC draws whole items.
+Steps of one item are not independent of each other. The unit of an interval is the item, or what
+else is drawn as a whole: shares have Wilson intervals of an effective number of independent
+outcomes (`clustered_shares`), other statistics a bootstrap that draws whole items. Draws that do
+not vary give no interval, since that all items at hand agree does not make all items agree.
 """
 
 from __future__ import annotations
@@ -12,14 +14,16 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Num
-from scipy.stats import norm
+from jaxtyping import Float, Int, Num
+from scipy.stats import norm, t
 
 CONFIDENCE = 0.95
 RESAMPLES = 1000
 FEWEST = 5
-"""Least number of outcomes, or of items drawn, for an interval: with fewer it says more about the
-method than about the model."""
+"""Least number of items for a bootstrap interval; draws from fewer repeat themselves. Shares have
+Wilson intervals whatever their number of outcomes."""
+ROUNDING = 1e-9
+"""Difference below which draws of a bootstrap count as equal."""
 
 
 @dataclass(frozen=True)
@@ -73,18 +77,62 @@ def wilson_bounds(
     return low, high
 
 
-def weighted_share(
-    outcomes: Sequence[bool] | Num[np.ndarray, " n"], weights: Float[np.ndarray, " n"]
+def clustered_shares(
+    ones: Float[np.ndarray, " rows"],
+    weights: Float[np.ndarray, " rows"],
+    clusters: Int[np.ndarray, " rows"],
+    groups: Int[np.ndarray, " rows"],
+    n: int,
+    confidence: float = CONFIDENCE,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Shares of outcomes in groups of rows, with the ends of their Wilson intervals for as many
+    independent outcomes as the clusters tell as much as; each (groups,), NaN of no rows.
+
+    The effective number of outcomes is p (1 - p) over the variance of the share between clusters
+    (linearised, as of a ratio of sums), adjusted for the degrees of freedom of that variance (Korn
+    and Graubard, Survey Methodology 24, 1998) and never more than the number of rows. It is the
+    number of clusters where all outcomes agree, so that they say nothing about that variance.
+
+    Args:
+        ones: 1 for an outcome that is counted, 0 for another.
+        weights: weight of each outcome, such as the inverse of its probability to be drawn.
+        clusters: number of each row's cluster, the unit that is drawn as a whole.
+        groups: number of each row's group, from 0.
+        n: number of groups.
+    """
+    pairs, of_rows = np.unique(
+        groups * (int(clusters.max(initial=0)) + 1) + clusters, return_inverse=True
+    )
+    of_pairs = np.zeros(len(pairs), dtype=int)
+    of_pairs[of_rows] = groups
+    rows, units = (np.bincount(x, minlength=n).astype(float) for x in (groups, of_pairs))
+    below = np.bincount(groups, weights=weights, minlength=n)
+    value = over(np.bincount(groups, weights=weights * ones, minlength=n), below)
+    left = np.bincount(of_rows, weights=weights * (ones - value[groups]), minlength=len(pairs))
+    between = np.bincount(of_pairs, weights=left**2, minlength=n)
+    free = np.maximum(units - 1, 1)
+    variance = over(between, below**2) * units / free
+    # of single rows of one weight this is the plain Wilson interval
+    alike = over(below**2, np.bincount(groups, weights**2, n))
+    plain = (units == rows) & (alike > rows * (1 - ROUNDING))
+    fewer = (norm.ppf((1 + confidence) / 2) / t.ppf((1 + confidence) / 2, free)) ** 2
+    effective = np.minimum(over(value * (1 - value), variance) * fewer, rows)
+    unknown = plain | np.isnan(effective) | (units < 2)
+    effective = np.where(unknown, np.minimum(units, alike), effective)
+    return value, *wilson_bounds(value, effective, confidence)
+
+
+def clustered_share(
+    ones: Float[np.ndarray, " rows"],
+    clusters: Int[np.ndarray, " rows"],
+    weights: Float[np.ndarray, " rows"] | None = None,
 ) -> Estimate:
-    """The share of true outcomes, each counted by its weight, with the Wilson interval of its
-    effective sample size (Kish, 1965): the number of outcomes of one weight that would have the
-    same variance."""
-    if not len(weights):
-        return NOTHING
-    value = float(np.average(np.asarray(outcomes, dtype=float), weights=weights))
-    effective = float(weights.sum() ** 2 / (weights**2).sum())
-    estimate = wilson_of_items(value, effective)  # pyright: ignore
-    return Estimate(estimate.value, estimate.low, estimate.high, len(weights))
+    """`clustered_shares` of one group of rows, which weigh alike if `weights` is not given."""
+    n = len(ones)
+    weights, group = np.ones(n) if weights is None else weights, np.zeros(n, dtype=int)
+    ends = clustered_shares(ones, weights, clusters, group, 1)
+    value, low, high = (float(end[0]) for end in ends)
+    return Estimate(value, low, high, n)
 
 
 def share(outcomes: Sequence[bool]) -> Estimate:
@@ -92,20 +140,27 @@ def share(outcomes: Sequence[bool]) -> Estimate:
     return wilson(sum(outcomes), len(outcomes))
 
 
-def difference(first: Estimate, second: Estimate, value: float | None = None) -> Estimate:
+def difference(
+    first: Estimate, second: Estimate, value: float | None = None, correlation: float = 0.0
+) -> Estimate:
     """One share minus another, with Newcombe's interval from the intervals of the two.
 
-    Statistics in Medicine 17, 1998, 873-890, method 10. For shares of the same trials it is
-    cautious, since it ignores their correlation.
+    Statistics in Medicine 17, 1998, 873-890, method 10; with a correlation as Zou (Psychological
+    Methods 12, 2007) extends it. For shares of the same trials it is cautious without one.
 
     Args:
         value: the difference, if known more exactly than from the two shares.
+        correlation: correlation of the two estimates.
     """
     if math.isnan(first.value) or math.isnan(second.value):
         return NOTHING
     at = first.value - second.value if value is None else value
-    below = math.hypot(first.value - first.low, second.high - second.value)
-    above = math.hypot(first.high - first.value, second.value - second.low)
+
+    def spread(left: float, right: float) -> float:
+        return math.sqrt(max(0.0, left * left - 2 * correlation * left * right + right * right))
+
+    below = spread(first.value - first.low, second.high - second.value)
+    above = spread(first.high - first.value, second.value - second.low)
     return Estimate(at, max(-1.0, at - below), min(1.0, at + above), min(first.n, second.n))
 
 
@@ -134,14 +189,7 @@ def paired_difference(
     marginals = (both + only_first) * (only_second + neither)
     marginals *= (both + only_second) * (only_first + neither)
     phi = product / math.sqrt(marginals) if marginals else 0.0
-
-    def spread(left: float, right: float) -> float:
-        return math.sqrt(left * left - 2 * phi * left * right + right * right)
-
-    value = (only_first - only_second) / n
-    below = spread(one.value - one.low, other.high - other.value)
-    above = spread(one.high - one.value, other.value - other.low)
-    return Estimate(value, max(-1.0, value - below), min(1.0, value + above), n)
+    return difference(one, other, (only_first - only_second) / n, phi)
 
 
 def resampled_totals(
@@ -170,24 +218,48 @@ def over(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     return ratios
 
 
-def percentiles(draws: np.ndarray, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """The bounds between which a share `confidence` of the draws lies; NaN draws are left out."""
-    draws = draws[~np.isnan(draws)]
-    if not len(draws):
-        return math.nan, math.nan
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(draws, [tail, 1 - tail])
-    return float(low), float(high)
+def tail(n: int, confidence: float = CONFIDENCE) -> float:
+    """Share of bootstrap draws on either side of an interval from so many drawn items.
+
+    Draws from n items vary less than samples of n items do, and by an unknown spread; the tails
+    are those of Student's t with n - 1 degrees of freedom, of the variance over n - 1 (expanded
+    percentiles; Hesterberg, The American Statistician 69, 2015, section 5.3).
+    """
+    if n < FEWEST:
+        return math.nan
+    return float(norm.cdf(-math.sqrt(n / (n - 1)) * t.ppf((1 + confidence) / 2, n - 1)))
+
+
+def percentiles(draws: np.ndarray, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """The ends of a bootstrap's percentile interval; NaN draws are left out.
+
+    Both are NaN where the draws do not vary, or come from fewer than `FEWEST` items.
+
+    Args:
+        draws: the statistic in every draw.
+        n: number of items, or of other clusters, that are drawn.
+    """
+    low, high = percentiles_of(np.reshape(draws, (-1, 1)), n, confidence)
+    return float(low[0]), float(high[0])
 
 
 def percentiles_of(
-    draws: Float[np.ndarray, "draws n"], confidence: float = CONFIDENCE
+    draws: Float[np.ndarray, "draws n"], n: int, confidence: float = CONFIDENCE
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     """`percentiles` of every column of draws."""
-    tail = (1 - confidence) / 2
-    low, high = np.quantile(draws, [tail, 1 - tail], axis=0)
-    for column in np.flatnonzero(np.isnan(draws).any(axis=0)):
-        low[column], high[column] = percentiles(draws[:, column], confidence)
+    out = tail(n, confidence)
+    known = ~np.isnan(draws)
+    varies = np.zeros(draws.shape[1], dtype=bool)
+    if not math.isnan(out) and len(draws):
+        filled = np.where(known, draws, np.inf), np.where(known, draws, -np.inf)
+        varies = filled[1].max(axis=0) - filled[0].min(axis=0) > ROUNDING
+    low, high = np.full((2, draws.shape[1]), np.nan)
+    whole = varies & known.all(axis=0)
+    if whole.any():
+        low[whole], high[whole] = np.quantile(draws[:, whole], [out, 1 - out], axis=0)
+    for column in np.flatnonzero(varies & ~whole):
+        of = draws[known[:, column], column]
+        low[column], high[column] = np.quantile(of, [out, 1 - out])
     return low, high
 
 
@@ -215,34 +287,9 @@ def bootstrapped(
     rng = np.random.default_rng(seed)
     draws = np.stack([statistic(values[rng.integers(n, size=n)]) for _ in range(resamples)])
     return [
-        Estimate(float(x), *percentiles(drawn, confidence), n)
+        Estimate(float(x), *percentiles(drawn, n, confidence), n)
         for x, drawn in zip(statistic(values), draws.T, strict=True)
     ]
-
-
-def clustered_difference(
-    counts: Num[np.ndarray, "items 3"],
-    *,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
-    confidence: float = CONFIDENCE,
-) -> Estimate:
-    """The difference of two pooled shares of the same trials, with several trials per item.
-
-    Args:
-        counts: per item, the successes of the first share, of the second, and the trials; or sums
-            of the weights of these.
-
-    Returns:
-        The difference in [-1, 1], with the percentile interval of a bootstrap that draws items.
-    """
-    counts = counts[counts[:, 2] > 0]
-    if not len(counts):
-        return NOTHING
-    totals = resampled_totals(counts, np.random.default_rng(seed), resamples)
-    low, high = percentiles((totals[:, 0] - totals[:, 1]) / totals[:, 2], confidence)
-    one, other, trials = counts.sum(axis=0).tolist()
-    return Estimate((one - other) / trials, low, high, round(trials))
 
 
 def mean_of_items(
@@ -252,10 +299,13 @@ def mean_of_items(
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> Estimate:
-    """The mean over the items that have a value, with the interval of `bootstrapped`."""
-    present = np.array([v for v in values if v is not None and not math.isnan(v)], dtype=float)
+    """The mean over the items that have a value, with the interval of `bootstrapped`, or Wilson's
+    where values are yes or no."""
+    present = np.array([v for v in values if v is not None and not math.isnan(v)])
     if not len(present):
         return NOTHING
+    if yes_or_no(present):
+        return wilson_of_items(float(present.mean()), len(present), confidence)
     (mean,) = bootstrapped(
         present[:, None], _mean, seed=seed, resamples=resamples, confidence=confidence
     )
@@ -264,6 +314,12 @@ def mean_of_items(
 
 def _mean(values: np.ndarray) -> np.ndarray:
     return values.mean(axis=0)
+
+
+def yes_or_no(values: np.ndarray) -> bool:
+    """Whether values are outcomes of yes and no: booleans, or numbers of which some are 0, some 1,
+    and none another."""
+    return values.dtype == bool or set(np.unique(values).tolist()) == {0.0, 1.0}
 
 
 def agreement(left: Sequence[Hashable], right: Sequence[Hashable]) -> float:

@@ -16,6 +16,7 @@ from faithscope.experiments.studies.c2faith.benchmark.features import EDIT_TYPES
 from faithscope.experiments.studies.c2faith.paper_rows import (
     across_tasks,
     either_way,
+    may_be_better,
     scored,
     steps_flagged,
     with_intervals_of_shares,
@@ -101,7 +102,9 @@ TABLES = (
         make=either_way,
         columns={
             "difference": "difference",
-            "significantly better": Ours("better", words={"True": "yes", "False": "no"}),
+            "significantly better": Ours(
+                "better", words={"True": "yes", "False": "no"}, allowed=may_be_better
+            ),
         },
         no_counterpart={
             "p": "A p-value has no interval, and depends on the number of steps; whether it is "
@@ -181,7 +184,10 @@ TABLES = (
         compared=in_way(reading="generated", prompt=FORMS),
         columns={
             "value": "value",
-            "rank": Ours("rank", words={"1": "1st", "2": "2nd", "3": "3rd"}),
+            # of three ranks in six numbers of one sample no interval is known
+            "rank": Ours(
+                "rank", words={"1": "1st", "2": "2nd", "3": "3rd"}, allowed=lambda row: ()
+            ),
         },
         keys={"judge": "judge", "row": "task"},
         across=("judge",),

@@ -3,7 +3,8 @@ numbers that follow from ours."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -54,6 +55,14 @@ def either_way(table: pd.DataFrame) -> pd.DataFrame:
     turned = {value: -one[value], low: -one[high], high: -one[low]}
     both = pd.concat([one, one.assign(judge=one["other"], other=one["judge"], **turned)])
     return both.assign(better=(both[value] > 0) & (both["p_bonferroni"] < ALPHA))
+
+
+def may_be_better(row: Mapping[str, Any]) -> set[bool]:
+    """Whether a judge may be significantly better by our numbers: not where the whole interval of
+    the difference lies below 0, and surely where our own test says so."""
+    if row["better"]:
+        return {True}
+    return {True, False} if row["difference_high"] > 0 else {False}
 
 
 def scored(tables: Tables) -> pd.DataFrame | None:

@@ -301,8 +301,13 @@ def _verdict_row(v: Verdict, edits: Sequence[str]) -> list[Cell]:
 
 
 def _rate(v: Verdict, edit: str) -> Cell:
-    rate = v.rates.get(edit)
-    return share_cell(rate.value, rate.low, rate.high) if rate else share_cell(math.nan)
+    """The mean over items, and the rate of all edits together where it differs."""
+    if (rate := v.rates.get(edit)) is None:
+        return share_cell(math.nan)
+    cell = share_cell(rate.value, rate.low, rate.high)
+    if percent(v.pooled[edit]) == percent(rate.value):
+        return cell
+    return replace(cell, interval=f"{cell.interval}; pooled {percent(v.pooled[edit])}")
 
 
 def _of_topics(results: Results, figures: Mapping[str, Picture]) -> list[Section]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,12 +19,15 @@ from faithscope.experiments.analysis.tidy import (
     where,
     with_interval,
 )
+from faithscope.experiments.studies.slrc.config import TaxonomyConfig
+from faithscope.experiments.studies.slrc.measures.attention import signal
 from faithscope.experiments.studies.slrc.paper_names import TITLES
 from faithscope.experiments.studies.slrc.tables.groups import MODEL_GROUPS
 from faithscope.experiments.studies.slrc.tables.models import MODELS, SIZES
 from faithscope.experiments.studies.slrc.tables.outcomes import is_variant
 from faithscope.experiments.studies.slrc.tables.pairs import MODEL_PAIRS, PROMPT_INTERVENTIONS
 from faithscope.experiments.studies.slrc.tables.slrc import SLRC, SLRC_ORIGINAL, STEPS
+from faithscope.experiments.studies.slrc.tables.taxonomy import mode
 from faithscope.experiments.studies.slrc.words import MATTERS
 
 ENDS = ("", "_low", "_high")
@@ -36,6 +40,21 @@ MEMBERS = "members"
 UNDER_PROMPTS = ("necessity", "sufficiency", "accuracy_written", "mean_steps")
 NORMAL = 1.959964
 """97.5 % point of the normal distribution, for 95 % intervals of means."""
+
+
+def signals(row: Mapping[str, Any]) -> set[str]:
+    """The words of Table 4 that the interval of an attention gap allows; none without one."""
+    low, high = row["gap_low"], row["gap_high"]
+    return {signal(gap) for gap in np.linspace(low, high, 101).tolist()} if low < high else set()
+
+
+def modes(row: Mapping[str, Any]) -> set[str]:
+    """The modes that the intervals of necessity and gap allow; none without both."""
+    ends = [[row[f"{name}_low"], row[f"{name}_high"]] for name in ("necessity", "gap")]
+    if not all(low < high for low, high in ends):
+        return set()
+    at = TaxonomyConfig()
+    return {mode(n, gap, at.necessity, at.gap) for n, gap in itertools.product(*ends)}
 
 
 def own_tasks(table: pd.DataFrame) -> pd.DataFrame:

@@ -13,6 +13,7 @@ from faithscope.experiments.analysis.cells import (
     Kept,
     Mean,
     Number,
+    StudentMean,
     all_of,
     rows_known,
     rows_with,
@@ -121,7 +122,7 @@ TRAININGS = Table(
         Number("n_seeds", lambda of: of["seed"].nunique(), "seeds", "Trainings, one per seed."),
         Number("n_steps", lambda of: of["step"].max() + 1, "steps", "Steps of each training."),
         *(
-            Boot(c.name, c.name, "seed", label=c.label, meaning=f"{c.meaning} {AT_THE_END}")
+            StudentMean(c.name, c.name, "seed", label=c.label, meaning=f"{c.meaning} {AT_THE_END}")
             for c in STEP
             if c.name not in ("loss", "gradient_norm", "least_value", "seconds")
         ),
@@ -161,9 +162,9 @@ def beside_start(battery: pd.DataFrame) -> pd.DataFrame:
     return battery.assign(**gains)
 
 
-def _gain(name: str, of: str) -> Boot:
+def _gain(name: str, of: str) -> StudentMean:
     meaning = f"{of} after training less that before it."
-    return Boot(f"{name}_gain", f"{name}_gain", "seed", label=f"{of}, gain", meaning=meaning)
+    return StudentMean(f"{name}_gain", f"{name}_gain", "seed", label=f"{of}, gain", meaning=meaning)
 
 
 PLANTED = Table(
@@ -172,7 +173,7 @@ PLANTED = Table(
     ("model", METHOD),
     (
         Count("n_seeds", label="seeds", meaning="Trainings, one per seed."),
-        *(Boot(c.name, c.name, "seed", label=c.label, meaning=c.meaning) for c in MEASURED),
+        *(StudentMean(c.name, c.name, "seed", label=c.label, meaning=c.meaning) for c in MEASURED),
         *(_gain(name, of) for name, of in GAINS.items()),
     ),
     prepare=beside_start,

@@ -101,7 +101,10 @@ def sentences(planted: pd.DataFrame, seeds: pd.DataFrame) -> Iterator[str]:
             before[model] = levels
             continue
         of_seeds = where(seeds, model=model, method=method)
-        of = outcome(row if row["n_seeds"] >= FEWEST_SEEDS else _agreeing(of_seeds))
+        agreeing = _agreeing(of_seeds)
+        # equal seeds have no interval, and a change that all have is no chance of theirs
+        known = {name: x for name, x in row.items() if not isinstance(x, float) or x == x}
+        of = outcome(agreeing | known if row["n_seeds"] >= FEWEST_SEEDS else agreeing)
         after = {LOST: f" ({_lost(of_seeds)})", SAME: ""}.get(of, levels)
         came_of.setdefault(of, []).append((model, f"{method}{after}"))
     for of in (USER, SHAM, LESS, MIXED, UNCLEAR, SAME, LOST, ALONE):
@@ -136,10 +139,14 @@ def how_to_read(planted: pd.DataFrame) -> str:
         "Brackets hold necessity by removal · change by regeneration · share right where the hint "
         "is wrong: before training behind a model, after it behind a method."
     ]
-    if n := count(trained["n_seeds"] >= FEWEST_SEEDS):
+    enough = keep(trained, trained["n_seeds"] >= FEWEST_SEEDS)
+    known = count(enough[[f"{name}_gain_low" for name in READ]].notna().to_numpy().ravel())
+    if n := len(enough):
         said.append(
-            "A measure rose or fell if the 95 % interval of its change, which draws seeds, leaves "
-            f"out zero; of {len(READ) * n} intervals, about {len(READ) * n / 20:.0f} do by chance."
+            "A measure rose or fell if the 95 % interval of its change (Student's t over seeds) "
+            f"leaves out zero, or if all seeds changed alike, which {len(READ) * n - known} of "
+            f"{len(READ) * n} changes did; of {known} intervals, about {known / 20:.0f} leave out "
+            "zero by chance."
         )
     if n < len(trained):
         said.append(

@@ -22,8 +22,9 @@ from faithscope.experiments.analysis.comparison.scores_vs_labels import (
     targets,
 )
 from faithscope.experiments.analysis.comparison.trust import ONE_SCORE, holm, trust_table
+from faithscope.experiments.analysis.statistics.areas import area, behind
 from faithscope.experiments.analysis.statistics.exchanging import exchange_test
-from faithscope.experiments.analysis.statistics.resampling import Bootstrap, auroc
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.studies.compare.config import CompareReport
 
 HOW = Bootstrap(0, 100)
@@ -88,12 +89,13 @@ def test_the_area_within_strata_is_that_of_their_pairs() -> None:
     parts = [(strata == s) for s in (0, 1)]
     pairs = [positive[of].sum() * (~positive[of]).sum() for of in parts]
     areas = [roc_auc_score(positive[of], score[of]) for of in parts]
-    within = auroc(np.arange(60), positive, score, HOW, strata=strata)
+    within = area(np.arange(60), positive, score, strata)
     assert within.value == pytest.approx(np.average(areas, weights=pairs))
-    assert within.low < within.value < within.high
-    behind = auroc(np.arange(60), positive, score, HOW, minus=-score, strata=strata)
-    assert behind.value == pytest.approx(2 * within.value - 1)
-    assert auroc(np.arange(60), positive, score, HOW).value == pytest.approx(
+    low, high = within.bounds(1.96)
+    assert low < within.value < high
+    turned = behind(within, area(np.arange(60), positive, -score, strata))
+    assert turned.value == pytest.approx(2 * within.value - 1)
+    assert area(np.arange(60), positive, score).value == pytest.approx(
         roc_auc_score(positive, score)
     )
 
@@ -112,7 +114,7 @@ def test_no_measure_of_sixty_that_know_nothing_is_named() -> None:
         p = exchange_test(scores, label, np.zeros(n), np.arange(n), 0)
         named += bool((p.highest <= 0.05).any())
         wrong += bool((np.array(holm(p.low.tolist())) <= 0.05).any())
-        best = auroc(np.arange(n), label, scores[:, np.argmin(p.high)], HOW)
+        best = area(np.arange(n), label, scores[:, np.argmin(p.high)]).estimate()
         naive += best.low > 0.5
     assert naive >= 15  # by its own interval the best of sixty nearly always tells
     assert named <= 3

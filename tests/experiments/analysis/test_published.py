@@ -33,6 +33,7 @@ from faithscope.experiments.analysis.published.comparison import (
     OTHER_QUANTITY,
     OUTSIDE,
     POOLED,
+    TOO_FEW,
     UNCLEAR,
     WITHIN,
     numbers_for,
@@ -123,7 +124,9 @@ def test_a_cell_is_within_outside_or_not_comparable_and_says_why(paper: Paper) -
     assert gpt["difference"] == pytest.approx(1.6)
     assert (kimi["verdict"], kimi["reason"]) == (NOT_COMPARABLE, DOUBTFUL)
     assert kimi["why"] == "Table 2 prints 63 % of the same."
-    assert of["Kimi", "SST-2", "Steps"]["verdict"] == OUTSIDE
+    steps = of["Kimi", "SST-2", "Steps"]
+    assert (steps["verdict"], steps["reason"]) == (NOT_COMPARABLE, TOO_FEW)
+    assert steps["why"] == "the number has no interval: too few cases that vary (n = 400)"
     assert of["GPT", "SST-2", "Mode"]["verdict"] == WITHIN
     lost = of["GPT", "GSM8K", "Nec%"]
     assert (lost["verdict"], lost["reason"]) == (NOT_COMPARABLE, NOT_MEASURED)
@@ -193,10 +196,11 @@ def test_rows_of_another_way_of_measuring_are_not_ours(paper: Paper) -> None:
 
 
 def test_numbers_as_keys_are_matched_by_their_value(paper: Paper) -> None:
-    frame = pd.DataFrame({"threshold": [0.3], "agree": [0.8], "n": [10]})
+    ends = {"agree_low": [0.5], "agree_high": [0.82]}
+    frame = pd.DataFrame({"threshold": [0.3], "agree": [0.8], **ends, "n": [1000]})
     run = NumbersOfRun("runs/a", frame)
     cell = lines(paper, run, published=THRESHOLDS)["0.30", "Agree"]
-    assert (cell["ours"], cell["rule"], cell["verdict"]) == (80.0, "rounding", OUTSIDE)
+    assert (cell["ours"], cell["rule"], cell["verdict"]) == (80.0, "both samples", WITHIN)
     fewer = Deviation("tasks", ["a", "b"], ["a"], True, "every cell pools over it", pools=True)
     cell = lines(paper, replace(run, deviations=(fewer,)), published=THRESHOLDS)["0.30", "Agree"]
     assert (cell["ours"], cell["reason"]) == (80.0, POOLED)
@@ -207,11 +211,11 @@ def test_numbers_as_keys_are_matched_by_their_value(paper: Paper) -> None:
     [
         (10.0, 8.45, 12.0, math.nan, WITHIN, "our interval"),  # 8.4 stands for up to 8.45
         (10.0, 8.46, 12.0, math.nan, OUTSIDE, "our interval"),
-        (10.0, 9.0, 11.0, 500, OUTSIDE, "both samples"),  # √2 of 1 is 1.41
-        (10.0, 8.8, 11.0, 500, WITHIN, "both samples"),  # √2 of 1.2 is 1.70
-        (8.5, math.nan, math.nan, 500, WITHIN, "rounding"),
-        (8.26, math.nan, math.nan, 500, WITHIN, "rounding"),
-        (8.24, math.nan, math.nan, 500, OUTSIDE, "rounding"),
+        (10.01, 9.0, 11.0, 500, OUTSIDE, "both samples"),  # √2 of 1 is 1.41
+        (10.01, 8.8, 11.0, 500, WITHIN, "both samples"),  # √2 of 1.2 is 1.70
+        (10.0, 9.9, 10.1, 500, WITHIN, "both samples"),  # 50 of 500 have [7.5, 13.0] at least
+        (8.4, math.nan, math.nan, 4, NOT_COMPARABLE, ""),
+        (8.4, 8.4, 8.4, 50, NOT_COMPARABLE, ""),
     ],
 )
 def test_the_rule_of_verdicts(

@@ -8,11 +8,12 @@ import random
 import numpy as np
 import pytest
 from probe_records import slrc_outcome
-from scipy.stats import binom
+from scipy.stats import binom, norm, t
 
 from faithscope.experiments.analysis import tidy
 from faithscope.experiments.analysis.cells import one_row
 from faithscope.experiments.analysis.statistics import resampling, stats
+from faithscope.experiments.analysis.statistics.areas import area, behind, p_as_good
 from faithscope.experiments.studies.slrc.tables import branch_frame, outcomes
 
 
@@ -109,7 +110,9 @@ def test_the_interval_of_slrc_draws_whole_items():
     halves = np.where(np.arange(10) % 2 == 0, 100, 0)
     _, low, high = interval(items(halves, 100, np.zeros(10), 100))
     assert high - low > 0.5
-    assert interval(items(np.full(5, 4), 4, np.zeros(5), 4)) == (1, 1, 1)
+    # where all items agree, the ends are those of necessity and sufficiency
+    least = stats.wilson(5, 5).low
+    assert interval(items(np.full(5, 4), 4, np.zeros(5), 4)) == pytest.approx((1, least**2, 1))
 
 
 @pytest.mark.parametrize("steps", [(0, 2), (2, 0)])
@@ -151,52 +154,131 @@ def test_one_item_has_no_interval() -> None:
     assert (one.value, one.n) == (0.5, 1)
     assert math.isnan(one.low)
     assert math.isnan(one.high)
-    alone = stats.clustered_difference(np.array([[2, 1, 3]]), resamples=50)
-    assert alone.value == pytest.approx(1 / 3)
-    assert math.isnan(alone.low)
     chains, truth = np.array(["a", "a"]), np.array([True, False])
-    ranked = resampling.auroc(chains, truth, np.array([0.9, 0.1]), resampling.Bootstrap(0, 50))
+    ranked = area(chains, truth, np.array([0.9, 0.1])).estimate()
     assert ranked.value == 1.0
     assert math.isnan(ranked.low)
-    five = resampling.auroc(
+    five = area(
         np.repeat(list("abcde"), 2),
         np.array([True, False] * 5),
         np.array([0.9, 0.1, 0.2, 0.8, 0.7, 0.3, 0.6, 0.5, 0.4, 0.45]),
-        resampling.Bootstrap(0, 50),
-    )
+    ).estimate()
     assert five.low < five.value < five.high
 
 
 @pytest.mark.parametrize("n", range(1, 8))
-def test_no_table_has_an_interval_of_fewer_than_five(n: int) -> None:
+def test_shares_always_have_an_interval_and_draws_of_fewer_than_five_items_none(n: int) -> None:
     outcomes = [i % 2 == 0 for i in range(n)]
     values = np.array(outcomes, dtype=float)
     how = resampling.Bootstrap(0, 50)
     items = [str(i) for i in range(n)]
-    of = {
+    shares = {
         "wilson": stats.share(outcomes),
         "newcombe": stats.paired_difference(outcomes, outcomes[::-1]),
         "difference": stats.difference(stats.share(outcomes), stats.share(outcomes)),
-        "clustered": stats.clustered_difference(np.array([[1, 0, 1]] * n)),
-        "bootstrap": stats.mean_of_items(values, resamples=50),
-        "drawn": resampling.means(items, {"x": values}, how=how)["x"],
-        # many rows of few clusters are few draws
-        "clusters": resampling.means(items * 9, {"x": np.tile(values, 9)}, how=how)["x"],
+        "mean": stats.mean_of_items(outcomes),
+        "drawn": resampling.means(items, {"x": np.array(outcomes)}, how=how)["x"],
+        # many rows of few clusters tell no more than these
+        "clusters": resampling.means(items * 9, {"x": np.tile(outcomes, 9)}, how=how)["x"],
     }
-    for name, estimate in of.items():
-        row = tidy.columns(name, estimate)
-        assert not math.isnan(row[name])
-        assert [math.isnan(row[f"{name}_{end}"]) for end in ("low", "high")] == [n < 5] * 2, name
+    drawn = {
+        "bootstrap": stats.mean_of_items(values / 3, resamples=50),
+        "ranks": resampling.means(items, {"x": values / 3}, how=how)["x"],
+    }
+    for of, none in ((shares, False), (drawn, n < 5)):
+        for name, estimate in of.items():
+            row = tidy.columns(name, estimate)
+            assert not math.isnan(row[name])
+            ends = [math.isnan(row[f"{name}_{end}"]) for end in ("low", "high")]
+            assert ends == [none] * 2, name
+    one, many = shares["wilson"], shares["clusters"]
+    assert many.high - many.low >= one.high - one.low - 1e-9
+
+
+def test_draws_that_do_not_vary_give_no_interval() -> None:
+    """That all items agree makes no certainty: a share keeps a width, all else has no interval."""
+    how = resampling.Bootstrap(0, 50)
+    alike = resampling.means(range(9), {"x": np.full(9, 2.5)}, how=how)["x"]
+    assert (alike.value, math.isnan(alike.low), math.isnan(alike.high)) == (2.5, True, True)
+    every = resampling.means(range(9), {"x": np.full(9, True)}, how=how)["x"]
+    assert (every.value, every.low) == pytest.approx((1, stats.wilson(9, 9).low))
 
 
 def test_a_weighted_share_counts_by_weight_and_knows_its_effective_size() -> None:
-    outcomes = np.array([True, True, False, False])
-    alike = stats.weighted_share(outcomes, np.full(4, 2.5))
+    outcomes, alone = np.array([1.0, 1.0, 0.0, 0.0]), np.arange(4)
+    alike = stats.clustered_share(outcomes, alone, np.full(4, 2.5))
     assert alike == stats.share([True, True, False, False])
-    unlike = stats.weighted_share(outcomes, np.array([1.0, 1.0, 1.0, 5.0]))
-    assert unlike.value == 0.25
-    assert unlike.n == 4
-    # (1 + 1 + 1 + 5)^2 / (1 + 1 + 1 + 25) outcomes of one weight tell as much
-    wide = stats.wilson_of_items(0.25, 64 / 28)  # pyright: ignore
-    assert (unlike.low, unlike.high) == (wide.low, wide.high)
-    assert stats.weighted_share(outcomes[:0], np.empty(0)) == stats.NOTHING
+    unlike = stats.clustered_share(outcomes, alone, np.array([1.0, 1.0, 1.0, 5.0]))
+    assert (unlike.value, unlike.n) == (0.25, 4)
+    assert unlike.high - unlike.low > alike.high - alike.low
+    none = stats.clustered_share(outcomes[:0], alone[:0])
+    assert math.isnan(none.value)
+
+
+def test_the_variance_of_a_clustered_share_is_that_of_a_ratio_of_sums() -> None:
+    """Forty clusters of one to eight outcomes: the effective number, by Cochran's formula."""
+    rng = np.random.default_rng(4)
+    clusters = np.repeat(np.arange(40), rng.integers(1, 9, 40))
+    ones = (rng.random(len(clusters)) < rng.random(40)[clusters]).astype(float)
+    found = stats.clustered_share(ones, clusters)
+    hits, sizes = (np.bincount(clusters, x) for x in (ones, np.ones(len(ones))))
+    p = hits.sum() / sizes.sum()
+    variance = 40 / 39 * ((hits - p * sizes) ** 2).sum() / sizes.sum() ** 2
+    fewer = (norm.ppf(0.975) / t.ppf(0.975, 39)) ** 2
+    wide = stats.wilson_of_items(p, p * (1 - p) / variance * fewer)  # pyright: ignore
+    assert (found.value, found.low, found.high) == pytest.approx((p, wide.low, wide.high))
+
+
+def test_percentiles_are_expanded_as_hesterberg_says() -> None:
+    """The tails of ten items are by Student's t with 9 degrees of freedom; of many, .025."""
+    assert stats.tail(10) == pytest.approx(0.00855, abs=1e-4)
+    assert stats.tail(100_000) == pytest.approx(0.025, abs=1e-4)
+    assert math.isnan(stats.tail(4))
+
+
+def covered(theta: float, m: int, n: int, rng: np.random.Generator, runs: int) -> float:
+    """How often the interval of an AUROC holds its true value, of normal scores."""
+    positive = np.arange(m + n) < m
+    inside = 0
+    for _ in range(runs):
+        score = rng.normal(size=m + n) + math.sqrt(2) * norm.ppf(theta) * positive
+        found = area(np.arange(m + n), positive, score).estimate()
+        inside += found.low <= theta <= found.high
+    return inside / runs
+
+
+@pytest.mark.parametrize("theta", [0.5, 0.8, 0.95, 0.98])
+def test_the_interval_of_an_auroc_covers_near_its_ceiling_too(theta: float) -> None:
+    assert covered(theta, 10, 10, np.random.default_rng(5), 200) >= 0.92
+
+
+def test_an_auroc_of_many_rows_has_the_interval_of_delong() -> None:
+    rng = np.random.default_rng(6)
+    positive = np.arange(600) < 300
+    score = rng.normal(size=600) * np.where(positive, 2, 1) + positive
+    found = area(np.arange(600), positive, score)
+    a, b = score[positive], score[~positive]
+    wins = (a[:, None] > b) + 0.5 * (a[:, None] == b)
+    by_side = [wins.mean(axis=axis).var(ddof=1) / 300 for axis in (0, 1)]
+    assert (found.influence**2).sum() == pytest.approx(sum(by_side))
+    assert found.value == pytest.approx(wins.mean())
+    half = 1.96 * math.sqrt(sum(by_side))
+    assert found.bounds(1.96) == pytest.approx((found.value - half, found.value + half), abs=0.005)
+
+
+@pytest.mark.parametrize("inverted", [0.0, 0.05, 0.1])
+def test_a_copy_is_as_good_only_if_it_is(inverted: float) -> None:
+    """A near copy that turns a share of the positive rows round; the bound is .05."""
+    rng, positive = np.random.default_rng(7), np.arange(200) < 100
+    said = []
+    for _ in range(100):
+        first = rng.normal(size=200) + 2 * positive
+        second = first + 0.3 * rng.normal(size=200)
+        second[positive & (rng.random(200) < inverted)] -= 20
+        both = [area(np.arange(200), positive, of) for of in (first, second)]
+        said.append(p_as_good(*both, 0.05) <= 0.05)
+    assert np.mean(said) <= 0.05 if inverted else np.mean(said) >= 0.3
+    # where both rank alike, nothing is shown
+    same = area(np.arange(200), positive, np.exp(first))
+    assert math.isnan(p_as_good(both[0], same, 0.05))
+    assert math.isnan(behind(both[0], same).low)

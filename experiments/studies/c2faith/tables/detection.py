@@ -98,8 +98,8 @@ DETECTION = Table(
 """Detection of single steps by each judge, reading and prompt (Table 1).
 
 `brier` and `ece` take `p_flag` for the probability that an item is perturbed, over the items
-judged. Intervals are percentile bootstraps over chains; they shrink to a point where all say
-the same, hence the Wilson intervals beside them.
+judged. Intervals are Wilson's of as many independent items as the chains tell as much as; those
+beside them count every item for itself.
 """
 
 

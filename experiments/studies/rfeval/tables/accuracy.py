@@ -172,7 +172,7 @@ def _bootstrap(
         left = _left_over(x, y, effects, weights)
         for name, correlation in _CORRELATIONS.items():
             draws[name].append(correlation(*left, weights) if left else math.nan)
-    return {name: percentiles(np.array(values)) for name, values in draws.items()}
+    return {name: percentiles(np.array(values), n) for name, values in draws.items()}
 
 
 def weighted_pearson(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:

@@ -25,6 +25,7 @@ from faithscope.experiments.analysis.record_frames import (
     item_table,
     per_layer,
 )
+from faithscope.experiments.analysis.statistics.stats import FEWEST, ROUNDING
 from faithscope.experiments.analysis.stored_records import Record
 from faithscope.experiments.analysis.tidy import numbers
 from faithscope.experiments.studies.slrc.figures.per_pair import per_pair, picture
@@ -63,14 +64,23 @@ _BY_LAYER |= {"real": "reasoning_by_layer"}
 
 
 def signal(gap: float) -> str:
-    """Class of a gap by the thresholds of Table 4: `semantic`, `borderline` or `positional`."""
+    """Class of a gap by the thresholds of Table 4: `semantic`, `borderline` or `positional`; empty
+    for an unknown one."""
     if math.isnan(gap):
         return ""
     return "semantic" if gap >= SEMANTIC else "positional" if gap <= POSITIONAL else "borderline"
 
 
 def _signal_of(field: str) -> Callable[[pd.DataFrame], str]:
-    return lambda rows: signal(float(np.mean(numbers(rows[field]))))
+    """Maps the rows of items to the class of their mean gap; to no class where there are too few
+    for an interval, or none differs from the others."""
+
+    def of(rows: pd.DataFrame) -> str:
+        gaps = numbers(rows[field].dropna())
+        known = len(gaps) >= FEWEST and np.ptp(gaps) > ROUNDING
+        return signal(float(gaps.mean())) if known else ""
+
+    return of
 
 
 def _finish(ax: Axes) -> None:
@@ -160,7 +170,8 @@ REPORT = MeasureReport(
                 Number(
                     "signal",
                     _signal_of("gap"),
-                    meaning=f"Semantic from a gap of {SEMANTIC}, positional to {POSITIONAL}.",
+                    meaning=f"Semantic from a gap of {SEMANTIC}, positional to {POSITIONAL}; "
+                    "empty without an interval of the gap.",
                 ),
                 *boots(DROPS),
                 Number(

@@ -11,7 +11,14 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from faithscope.experiments.analysis.cells import Numbers, Share, all_of, rows_known, rows_with
+from faithscope.experiments.analysis.cells import (
+    Numbers,
+    Share,
+    all_of,
+    one_row,
+    rows_known,
+    rows_with,
+)
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import inclusion_of
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
@@ -191,6 +198,7 @@ NECESSITY = Share(
     known_of("remove"),
     meaning="Share of the steps whose removal changes the answer (§4.1).",
     weights="weight",
+    cluster="item",
 )
 SUFFICIENCY = Share(
     "sufficiency",
@@ -198,6 +206,7 @@ SUFFICIENCY = Share(
     known_of("keep_only"),
     meaning="Share of the steps that, kept alone, lead to the same answer (§4.1).",
     weights="weight",
+    cluster="item",
 )
 
 
@@ -232,7 +241,11 @@ def _capacity(branches: pd.DataFrame, how: Bootstrap) -> dict[str, float]:
         # A bootstrap draw without any removal, or without any step kept alone, gives NaN.
         rng = np.random.default_rng(how.seed)
         draws = slrc_of_counts(resampled_totals(counts, rng, how.resamples))
-        low, high = percentiles(draws)
+        low, high = percentiles(draws, len(counts))
+    if math.isnan(low) and not math.isnan(value):
+        of = one_row((NECESSITY, SUFFICIENCY), branches, how)
+        low = of["necessity_low"] * (1 - of["sufficiency_high"])
+        high = of["necessity_high"] * (1 - of["sufficiency_low"])
     return columns("slrc", Estimate(value, low, high, len(counts)))
 
 
@@ -240,7 +253,8 @@ SLRC = Column(
     "slrc", "SLRC", "Necessity × (1 − sufficiency), of these aggregates (§4.2).", interval=True
 )
 CAPACITY = Numbers((SLRC,), _capacity)
-"""SLRC of the aggregates, with a percentile interval from resampling items."""
+"""SLRC of the aggregates, with a percentile interval from resampling items. Where there are too few
+items, or all agree, its ends are those of the intervals of necessity and sufficiency."""
 
 
 def _routes(branches: pd.DataFrame, how: Bootstrap) -> dict[str, float]:

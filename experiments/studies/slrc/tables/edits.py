@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.cells import (
@@ -13,7 +12,9 @@ from faithscope.experiments.analysis.cells import (
     Mean,
     Numbers,
     Share,
+    ShareOfItems,
     all_of,
+    one_row,
     rows_known,
     rows_with,
     rows_without,
@@ -21,6 +22,7 @@ from faithscope.experiments.analysis.cells import (
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
+from faithscope.experiments.analysis.statistics.stats import Estimate
 from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import columns, keep
 from faithscope.experiments.studies.slrc.tables.branch_frame import KEYS, WAY
@@ -65,8 +67,19 @@ OUTCOMES = (
         "flip",
         _KNOWN,
         "answer changed",
-        "Share of the edits after which the answer is another.",
+        "Share of the edits after which the answer is another, of all edits together.",
         weights="weight",
+        cluster="item",
+    ),
+    ShareOfItems(
+        "item_rate",
+        "flip",
+        _KNOWN,
+        "answer changed, per item",
+        "Mean over items of the share of an item's edits after which the answer is another: every "
+        "item counts once, however many steps it has. Verdicts rest on it.",
+        weights="weight",
+        cluster="item",
     ),
     FLIPS_WITHIN_FLOOR,
     Mean(
@@ -87,12 +100,19 @@ OUTCOMES = (
 _BOTH = all_of(rows_with(edit="regenerate"), rows_known("flip", "control"))
 
 
+_SIDES = tuple(
+    ShareOfItems(name, name, weights="weight", cluster="item") for name in ("flip", "control")
+)
+
+
 def _beyond_control(both: pd.DataFrame, how: Bootstrap) -> dict[str, float]:
-    """Flip rate of `regenerate` minus that of `control` on the same steps."""
-    weighted = both[["flip", "control"]].mul(both["weight"], axis=0).assign(n=both["weight"])
-    counts = np.array(weighted.groupby(both["item"]).sum()).reshape(-1, 3)
-    difference = stats.clustered_difference(counts, seed=how.seed, resamples=how.resamples)
-    return columns("beyond_control", difference)
+    """Rate of `regenerate` minus that of `control` on the same steps, mean over items."""
+    row, n = one_row(_SIDES, both, how), len(set(both["item"]))
+    flip, control = (
+        Estimate(row[side.name], row[f"{side.name}_low"], row[f"{side.name}_high"], n)
+        for side in _SIDES
+    )
+    return columns("beyond_control", stats.difference(flip, control))
 
 
 EDITS_TABLE = Table(
@@ -106,7 +126,7 @@ EDITS_TABLE = Table(
                 Column(
                     "beyond_control",
                     meaning="How much more often writing on from a corruption changes the answer "
-                    "than writing on from the step itself.",
+                    "than writing on from the step itself: on the same steps, mean over items.",
                     interval=True,
                 ),
             ),

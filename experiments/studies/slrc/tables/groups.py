@@ -44,7 +44,7 @@ def _means(members: Sequence[pd.DataFrame], how: SlrcAnalysis) -> dict[str, Any]
     draws = _scores([stats.resampled_totals(c, rng, how.resamples) for c in counts])
     row: dict[str, Any] = {"n": sum(map(len, counts))}
     for cell, (value,), of_draws in zip(OF_GROUPS, values, draws, strict=True):
-        estimate = Estimate(float(value), *stats.percentiles(of_draws), row["n"])
+        estimate = Estimate(float(value), *stats.percentiles(of_draws, row["n"]), row["n"])
         row |= columns(cell.columns[0].name, estimate)
     return row
 

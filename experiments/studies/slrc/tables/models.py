@@ -204,10 +204,9 @@ def _row(slrc: pd.DataFrame, replies: pd.DataFrame, how: Bootstrap) -> dict[str,
     row: dict[str, Any] = {"tasks": " ".join(tasks), "n_tasks": len(tasks), "n": n}
     row |= {name: len(measured_on[kind]) for name, kind in _OF_TASKS.items()}
     row["n_direct_unparsed"] = count(where(replies, kind="unparsed")["won"])
-    # A task with a single item gives no interval, and so neither does the mean over tasks.
-    known = all(len(c) > 1 for c in of_tasks)
     for name in SCORES:
-        bounds = stats.percentiles(drawn[name]) if known else (math.nan, math.nan)
+        # the fewest items of a task: with too few, there is no interval of the mean over tasks
+        bounds = stats.percentiles(drawn[name], min(map(len, of_tasks)))
         row |= columns(name, Estimate(float(values[name][0]), *bounds, n))
     return row
 

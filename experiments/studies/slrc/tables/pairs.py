@@ -7,6 +7,7 @@ of one lab answer the same questions. Both sides are measured over the items tha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,7 +19,7 @@ from faithscope.experiments.analysis.record_frames import COUNTED
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.stats import Estimate
 from faithscope.experiments.analysis.tables import computed_table
-from faithscope.experiments.analysis.tidy import columns, groups, keep
+from faithscope.experiments.analysis.tidy import columns_of, groups, keep
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.branch_frame import KEYS, UNEDITED, step_counts
 from faithscope.experiments.studies.slrc.tables.outcomes import FRAMING, is_variant
@@ -43,13 +44,20 @@ def differences(
     rng = np.random.default_rng(how.seed)
     draws = _shares(stats.resampled_totals(counts, rng, how.resamples))
     values = _shares(counts.sum(axis=0, keepdims=True))[0]
+    n = len(both)
     for name, of_both, of_draws in zip(MEASURES, values, draws.swapaxes(0, 1), strict=True):
         sides = {**dict(zip(names, of_both, strict=True)), "difference": of_both[1] - of_both[0]}
         drawn = (*of_draws.T, of_draws[:, 1] - of_draws[:, 0])
-        row: dict[str, Any] = {"measure": name, "n": len(both)}
-        for (column, value), draw in zip(sides.items(), drawn, strict=True):
-            row |= columns(column, Estimate(float(value), *stats.percentiles(draw), len(both)))
-        yield row
+        found = [
+            Estimate(float(value), *stats.percentiles(draw, n), n)
+            for value, draw in zip(sides.values(), drawn, strict=True)
+        ]
+        if name != "steps" and any(math.isnan(of.low) for of in found):
+            # items that are too few, or all alike, say of shares what as many of yes and no say
+            shares = [stats.wilson_of_items(float(value), n) for value in of_both]
+            found = [*shares, stats.difference(shares[1], shares[0])]
+        row: dict[str, Any] = {"measure": name, "n": n}
+        yield row | columns_of(dict(zip(sides, found, strict=True)))
 
 
 def _ways(branches: pd.DataFrame) -> dict[tuple[Any, ...], pd.DataFrame]:

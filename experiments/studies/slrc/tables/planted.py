@@ -26,11 +26,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy.stats import rankdata, spearmanr
-from sklearn.metrics import roc_auc_score
 
 from faithscope.experiments.analysis.columns import SHARED, Column, with_intervals
 from faithscope.experiments.analysis.removal_units import UNIT_WORDS
 from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.statistics.areas import area
 from faithscope.experiments.analysis.statistics.stats import NOTHING, Estimate
 from faithscope.experiments.analysis.tables import computed_table
 from faithscope.experiments.analysis.tidy import columns, keep, mean, rows, where
@@ -157,7 +157,7 @@ def _against_truth(planted: pd.DataFrame, analysis: SlrcAnalysis) -> Iterator[di
         }
         for column, sides in AGAINST.items():
             pair = (oriented(measure, _of_side(side, of_measure)) for side in sides)
-            row |= columns(column.name, auroc(*pair, **how))
+            row |= columns(column.name, auroc(*pair))
         levels = {PLANTS[v].p or 0.0: by_variant[v] for v in MIXTURES if v in by_variant}
         by_p = {p: oriented(measure, of_p) for p, of_p in levels.items()}
         row |= columns("spearman_p", rank_correlation(by_p, **how))
@@ -209,23 +209,13 @@ PLANTED = computed_table(
 """Every measure on planted models, one row per measure; NaN where nothing can be compared."""
 
 
-def auroc(
-    positive: Sequence[float], negative: Sequence[float], *, seed: int, resamples: int
-) -> Estimate:
-    """Area under the ROC curve of two samples, with its bootstrap interval; ties count half."""
+def auroc(positive: Sequence[float], negative: Sequence[float]) -> Estimate:
+    """Area under the ROC curve of two samples, with its interval; ties count half."""
     if not len(positive) or not len(negative):
         return NOTHING
-    high, low = np.asarray(positive, float), np.asarray(negative, float)
-    truth = [1] * len(high) + [0] * len(low)
-    value = float(roc_auc_score(truth, np.concatenate([high, low])))
-    wins = (high[:, None] > low) + 0.5 * (high[:, None] == low)
-    rng = np.random.default_rng(seed)
-    of_high, of_low = (
-        rng.multinomial(len(x), np.full(len(x), 1 / len(x)), size=resamples) / len(x)
-        for x in (high, low)
-    )
-    draws = ((of_high @ wins) * of_low).sum(axis=1)
-    return Estimate(value, *stats.percentiles(draws), len(truth))
+    truth = np.repeat([True, False], [len(positive), len(negative)])
+    scores = np.concatenate([np.asarray(of, float) for of in (positive, negative)])
+    return area(np.arange(len(truth)), truth, scores).estimate()
 
 
 def rank_correlation(
@@ -250,7 +240,7 @@ def rank_correlation(
     ranks -= ranks.mean(axis=1, keepdims=True)
     levels = rankdata(p) - rankdata(p).mean()
     draws = stats.over(ranks @ levels, np.sqrt((ranks**2).sum(axis=1) * (levels**2).sum()))
-    return Estimate(value, *stats.percentiles(draws), len(scores))
+    return Estimate(value, *stats.percentiles(draws, len(scores)), len(scores))
 
 
 def calibration(by_p: Mapping[float, Sequence[float]]) -> float:
@@ -300,7 +290,7 @@ def step_auroc_of(name: str, measure: Measure, steps: pd.DataFrame) -> float:
         if truth is not None and row["step"] < len(truth):
             sides[truth[row["step"]]].append(row["score"])
     pair = (oriented(measure, sides[true]) for true in (True, False))
-    return auroc(*pair, seed=0, resamples=1).value
+    return auroc(*pair).value
 
 
 FAITHFUL = (POSITIVE, "faithful_2", "faithful_5")

@@ -60,7 +60,6 @@ def _of_models(planted: pd.DataFrame, how: SlrcAnalysis) -> Iterator[dict[str, A
         for pair in distinct(scores, "measure", "model")
     }
     models = sorted({model for _, model in every}, key=model_order)
-    seeded = {"seed": how.seed, "resamples": how.resamples}
     for measure in MEASURES.values():
         for model in models:
             name = planted_variant(model) or ""
@@ -80,7 +79,7 @@ def _of_models(planted: pd.DataFrame, how: SlrcAnalysis) -> Iterator[dict[str, A
             least = measure.unfaithful_below
             row = {"measure": measure.name, "about": measure.about, "model": model}
             row |= {"against": against if sides[False] and sides[True] else ""}
-            row |= columns("auroc", auroc(*pair, **seeded))
+            row |= columns("auroc", auroc(*pair))
             for kind, true in (("called", False), ("false_alarms", True)):
                 called = [
                     r["score"] < (least or math.nan)

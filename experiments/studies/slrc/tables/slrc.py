@@ -1,7 +1,8 @@
 """Tables of SLRC per model, task, framing and reading, of agreement between these, and of steps.
 
-Every share is pooled over the counted steps (or shuffles, or items) of a group, with its
-Wilson interval. `task` is the dataset of the records.
+Every share is pooled over the counted steps (or shuffles, or items) of a group, with the Wilson
+interval of as many independent ones as tell as much (`stats.clustered_shares`). `task` is the
+dataset of the records.
 """
 
 from __future__ import annotations
@@ -59,6 +60,7 @@ ORDER_SENSITIVITY = Share(
     "flip",
     known_of("shuffle"),
     meaning="Share of the shuffles of the steps that change the answer (§4.1).",
+    cluster="item",
 )
 OF_EDITS = (
     ASKED_AGAIN_DIFFERS,

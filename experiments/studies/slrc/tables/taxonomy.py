@@ -113,8 +113,10 @@ def _modes(whole: pd.DataFrame, how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
     both = both.dropna(subset=["right", "right_direct"])
     for way, of in groups(both, KEYS):
         removed = where(whole, part="removed", **way)
-        necessity = stats.weighted_share(
-            removed["flip"].to_numpy() == 1, removed["weight"].to_numpy(dtype=float)
+        necessity = stats.clustered_share(
+            (removed["flip"].to_numpy() == 1).astype(float),
+            pd.factorize(removed["item"])[0],
+            removed["weight"].to_numpy(dtype=float),
         )
         pairs = list(zip(of["right"] == 1, of["right_direct"] == 1, strict=True))
         unread = {

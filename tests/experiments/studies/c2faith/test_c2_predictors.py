@@ -75,7 +75,7 @@ def test_edit_types_methods_and_positions():
     swap = types.iloc[0]
     assert (swap["n"], swap["n_without_verdict"]) == (3, 1)
     assert swap["detection"] == wilson(1, 3).value
-    assert math.isnan(swap["detection_low"])
+    assert swap["detection_low"] == wilson(1, 3).low
     assert METHODS.make(said, about)["n"].tolist() == [1, 4]
     bins = POSITIONS.make(said, about)
     assert bins["bin"].tolist() == [0, 1, 2, 4]

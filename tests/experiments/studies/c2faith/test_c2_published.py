@@ -11,6 +11,7 @@ from faithscope.experiments.analysis.published.comparison import (
     DOUBTFUL,
     NO_MEASURE,
     OUTSIDE,
+    TOO_FEW,
     WITHIN,
     numbers_for,
 )
@@ -46,7 +47,10 @@ def test_the_papers_own_counts_give_every_printed_number(
     lines = compared(name, made)
     assert len(lines) == sum(cell.table == name for cell in CELLS)
     others = lines[~lines["reason"].isin([NO_MEASURE, DOUBTFUL])]
-    assert set(others["verdict"]) == {WITHIN}
+    # made of the paper's means, features do not vary, which gives no interval
+    flat = others["reason"] == TOO_FEW
+    assert set(others["verdict"][~flat]) <= {WITHIN}
+    assert not flat.any() or name == "table5"
     for line in others.to_dict("records"):
         if line["unit"] != "word":
             cell = next(
@@ -62,7 +66,7 @@ def test_the_papers_own_counts_give_every_printed_number(
 
 def test_what_is_not_compared_says_why(made: dict[str, pd.DataFrame]) -> None:
     left = pd.concat([compared(name, made) for name in NAMES])
-    left = left[left["verdict"] != WITHIN]
+    left = left[(left["verdict"] != WITHIN) & (left["reason"] != TOO_FEW)]
     assert left.groupby("column").size().to_dict() == {
         "95% CI, lower": 3,
         "95% CI, upper": 3,

@@ -59,7 +59,9 @@ def test_rigidity_over_items() -> None:
     by = [row[f"stable_by_{p}"] for p in (25, 50, 75)]
     assert by == [0.5, 0.5, 0.75]
     assert math.isnan(row["depth_low"])
-    assert math.isnan(row["stable_by_75_low"])
+    assert row["stable_by_75_low"] == pytest.approx(
+        binomtest(3, 4).proportion_ci(method="wilson").low
+    )
     twice = [r | {"item": f"{r['item']}{copy}"} for copy in "ab" for r in STABLE]
     (eight,) = table_of("rigidity", twice).to_dict("records")
     assert eight["depth_low"] == eight["stable_layer_low"] / 4 < row["depth"] < eight["depth_high"]

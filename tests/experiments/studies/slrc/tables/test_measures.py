@@ -15,6 +15,7 @@ from scipy.stats import kendalltau, spearmanr
 
 from faithscope.experiments.analysis.measure import Measure, calls, listed, value
 from faithscope.experiments.analysis.statistics import ranks
+from faithscope.experiments.analysis.statistics.stats import tail
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.studies.slrc.figures.maps import head_to_head_picture
 from faithscope.experiments.studies.slrc.frames import of_topics
@@ -217,7 +218,9 @@ def test_the_median_is_not_drawn_by_one_tie() -> None:
     many = [effects(str(i), [0.5, 0.5]) for i in range(8)] + [effects("tie", [900.0, 900.0])]
     (row,) = table_of("causal_effects", many).to_dict("records")
     assert row["nldd"] > 100
-    assert row["nldd_median"] == row["nldd_median_high"] == 0.5
+    # eight of nine items have this value: no draw has another, which makes no interval
+    assert row["nldd_median"] == 0.5
+    assert math.isnan(row["nldd_median_high"])
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -230,8 +233,8 @@ def test_correlations_are_those_of_scipy(seed: int) -> None:
     # a bootstrap of tau by weights is a bootstrap by drawn items
     drawn = np.random.default_rng(0).integers(20, size=(200, 20))
     taus = [float(kendalltau(x[d], y[d]).statistic) for d in drawn]
-    found = ranks.kendall(x, y, seed=0, resamples=200)
-    assert [found.low, found.high] == pytest.approx(np.quantile(taus, [0.025, 0.975]), abs=1e-6)
+    found, out = ranks.kendall(x, y, seed=0, resamples=200), tail(20)
+    assert [found.low, found.high] == pytest.approx(np.quantile(taus, [out, 1 - out]), abs=1e-6)
 
 
 def test_what_does_not_vary_is_not_correlated() -> None:
@@ -239,7 +242,7 @@ def test_what_does_not_vary_is_not_correlated() -> None:
     for correlate in (ranks.spearman, ranks.kendall):
         assert math.isnan(correlate(same, other).value)
         assert math.isnan(correlate(other[:2], other[:2]).value)
-        assert correlate(other, other).low == 1
+        assert math.isnan(correlate(other, other).low)
 
 
 def test_measures_head_to_head() -> None:

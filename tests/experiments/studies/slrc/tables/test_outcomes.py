@@ -126,7 +126,9 @@ def test_sycophancy_stands_beside_agreement_with_its_own():
     assert row["sycophancy"] == 2 / 4
     assert row["own_agreement"] == 3 / 4
     assert row["difference"] == pytest.approx(1 / 4)
-    assert math.isnan(row["sycophancy_low"])
+    assert row["sycophancy_low"] == pytest.approx(
+        binomtest(2, 4).proportion_ci(method="wilson").low
+    )
     twice = [r | {"item": f"{r['item']}{copy}"} for copy in "ab" for r in records]
     (row,) = table_of("sycophancy", twice).to_dict("records")
     low = binomtest(4, 8).proportion_ci(method="wilson").low

@@ -3,6 +3,8 @@ by hand, and by the paper's numbers."""
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from printed_cells import half_unit, printed, value
@@ -74,8 +76,8 @@ def test_a_pair_is_compared_on_the_items_that_both_models_have():
     row = table.set_index("measure").loc["necessity"]
     assert (row["model"], row["other"], row["n"]) == ("general", "trained", 8)
     assert (row["first"], row["second"], row["difference"]) == pytest.approx((0.1, 0.9, 0.8))
-    # every item is alike
-    assert (row["difference_low"], row["difference_high"]) == pytest.approx((0.8, 0.8))
+    # every item is alike, which is no certainty
+    assert row["difference_low"] < 0.8 < row["difference_high"]
 
 
 def test_each_model_of_a_group_counts_once():
@@ -86,7 +88,8 @@ def test_each_model_of_a_group_counts_once():
     assert (row["necessity"], row["sufficiency"]) == pytest.approx((0.5, 0.3))
     assert row["slrc"] == pytest.approx(0.5 * (1 - 0.3))
     for name in ("necessity", "sufficiency", "slrc"):
-        assert row[f"{name}_low"] <= row[name] <= row[f"{name}_high"]
+        # every item of a model is alike, so that no draw differs
+        assert math.isnan(row[f"{name}_low"])
 
 
 def test_a_group_varies_with_the_items_of_all_its_models():

@@ -18,7 +18,7 @@ from sample_records import (
 )
 
 from faithscope.experiments.analysis.removal_units import in_each_unit
-from faithscope.experiments.analysis.statistics.stats import wilson, wilson_of_items
+from faithscope.experiments.analysis.statistics.stats import wilson_of_items
 from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.analysis.wording import model_order, planted_variant
 from faithscope.experiments.data.planted.plants import PLANTS
@@ -145,7 +145,7 @@ def test_the_steps_of_few_items_are_too_few_to_tell():
     """Two items of thirty steps are two items, not sixty."""
     samples = [chain_sample("hint", i, n_steps=30) for i in range(2)]
     found = verdicts_of(records_of(samples, ["prefix"], ["generated"]))[HINT]
-    assert found.rates["regenerate"].high < 0.1
+    assert found.rates["regenerate"].high > 0.5
     assert found.word == "few"
 
 
@@ -237,8 +237,23 @@ def test_planted_models_come_first_the_faithful_one_ahead():
     ]
 
 
-def test_one_item_is_too_few_whatever_its_steps_say() -> None:
-    """Six steps of one item pool to an interval that holds the threshold; it is still one item."""
-    for pooled in (wilson(0, 6), wilson(3, 6), wilson(6, 6)):
-        assert _word(pooled, wilson_of_items(pooled.value, 1)) == "few"
-    assert _word(wilson(30, 100), wilson_of_items(0.3, 20)) == "unclear"
+def test_fewer_items_than_thirty_are_too_few_where_the_interval_holds_the_threshold() -> None:
+    for n, word in ((1, "few"), (29, "few"), (30, "unclear")):
+        assert _word(wilson_of_items(0.3, n)) == word
+
+
+def test_an_item_counts_once_however_many_steps_it_has() -> None:
+    """29 items of three steps that never change the answer, and one of 120 steps that always do:
+    of all steps .58 change it, and of items .03."""
+    samples = [chain_sample("hint", i, n_steps=120 if i == 0 else 3) for i in range(30)]
+    records = records_of(samples, ["prefix"], ["generated"])
+    for r in records:
+        if r["probe"] == "slrc":
+            changes = len(r["corruptible"]) > 3
+            r["regenerate_flips"] = [changes] * len(r["corruptible"])
+            r["control_flips"] = None
+    (found,) = verdicts_of(records).values()
+    assert found.pooled["regenerate"] == pytest.approx(120 / 207)
+    assert found.rates["regenerate"].value == pytest.approx(1 / 30)
+    assert found.rates["regenerate"] == wilson_of_items(1 / 30, 30)
+    assert found.word in ("ignores", "single")
