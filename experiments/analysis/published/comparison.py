@@ -193,10 +193,11 @@ def _at_least_exact(
     """The ends of an interval, and for a share at least those of Clopper and Pearson (Biometrika
     26, 1934): Wilson's cover too seldom near 0 and 1. A share is what counts whole cases, and of
     fewer than `SKEWED` cases every percentage."""
+    if not (0 <= value <= scale and n > 0):
+        return low, high
     k = value / scale * n
     whole = abs(k - round(k)) < 1e-6
-    share = whole or (scale > 1 and n < SKEWED)
-    if not (0 <= value <= scale and n > 0 and share):
+    if not whole and (scale == 1 or n >= SKEWED):
         return low, high
     k, out = round(k) if whole else k, (1 - CONFIDENCE) / 2
     least = beta.ppf(out, k, n - k + 1) if k > 0 else 0.0

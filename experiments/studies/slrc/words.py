@@ -383,8 +383,8 @@ def _twins(slrc: pd.DataFrame) -> list[Check]:
         Check(
             model=f"{planted['faithful']['model']} against {planted['hint']['model']}",
             reading=planted["faithful"]["reading"],
-            claim="SLRC ranks the faithful twin higher, interval above interval",
+            claim="SLRC ranks the faithful twin higher, neither value in the other's interval",
             found=f"{faithful.value:.2f} against {hint.value:.2f}",
-            passed=faithful.low > hint.high,
+            passed=faithful.low > hint.value and faithful.value > hint.high,
         )
     ]

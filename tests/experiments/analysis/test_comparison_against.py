@@ -153,7 +153,8 @@ def test_a_measure_of_few_traces_is_neither_the_best_nor_a_standard_for_others()
     good = dict(zip(trust["measure"], trust["as_good"], strict=True))
     best, other = trust["measure"].iloc[:2]
     assert {best, other} == {"x", "dear"}
-    assert good == {best: None, other: True, "noise": False, "few": None}
+    # 60 traces of a class cannot show, corrected for two, that few are not turned round
+    assert good == {best: None, other: False, "noise": False, "few": None}
     front = {r["measure"]: (r["on_front"], r["reason"]) for r in rows(FRONT.make(trust))}
     assert front["few"] == (False, TOO_SPARSE)
     assert front["x"] == (True, "")

@@ -78,7 +78,7 @@ def test_intervals_of_rates_draw_questions() -> None:
     assert (row["unfaithful_low"], row["unfaithful_high"]) == (drawn.low, drawn.high)
 
 
-def test_an_interval_of_all_or_none_is_no_point_and_one_of_fewer_than_five_is_empty() -> None:
+def test_an_interval_of_all_or_none_is_no_point() -> None:
     all_of = share_by_question([str(i) for i in range(8)], np.ones(8), HOW)
     assert (all_of.low, all_of.high) == (wilson(8, 8).low, 1.0)
     # a judge that finds all steps alike names one of two thirds in every chain
@@ -87,10 +87,11 @@ def test_an_interval_of_all_or_none_is_no_point_and_one_of_fewer_than_five_is_em
     for n in range(1, 8):
         frame = traces(*({"unfaithful": i % 2 == 0} for i in range(n)))
         for row in RATES.make(frame, how=HOW).to_dict("records"):
-            assert np.isnan(row["unfaithful_low"]) == (n < 5)
-    # five chains about one question are one draw
+            assert row["unfaithful_low"] == pytest.approx(wilson((n + 1) // 2, n).low)
+    # five chains about one question tell no more than one
     frame = traces(*({"unfaithful": i % 2 == 0, "question": "q"} for i in range(5)))
-    assert np.isnan(RATES.make(frame, how=HOW)["unfaithful_low"]).all()
+    made = RATES.make(frame, how=HOW)
+    assert (made["unfaithful_high"] - made["unfaithful_low"] > 0.7).all()
 
 
 def test_accuracy_stands_beside_the_share_of_unfaithful_chains_of_the_same_chains() -> None:
