@@ -38,6 +38,7 @@ def bare_trace(model: str, task: str, item: str, excluded: str | None = None) ->
     ]
     return base("trace", model, task, item, "") | {
         "steps": [s | {"counted": True} for s in spans],
+        "pieces": ["A step. ", "A step."],
         "reasoning_ids": [1, 2],
         "excluded": excluded,
     }

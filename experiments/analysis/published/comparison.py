@@ -184,7 +184,8 @@ def verdict(
 
 def _without_interval(what: str, n: float) -> Verdict:
     few = "" if math.isnan(n) else f" (n = {n:.0f})"
-    return Verdict(NOT_COMPARABLE, TOO_FEW, f"{what} has no interval: too few cases that vary{few}")
+    why = f"{what} has no interval: too few cases vary{few}, or none is computed for it"
+    return Verdict(NOT_COMPARABLE, TOO_FEW, why)
 
 
 def _at_least_exact(

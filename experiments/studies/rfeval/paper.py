@@ -43,6 +43,7 @@ from faithscope.experiments.studies.rfeval.paper_rows import (
 from faithscope.experiments.studies.rfeval.paper_states import LEAVES_OPEN, STATES
 from faithscope.experiments.studies.rfeval.tables import benchmark, faithfulness, steps, texts
 from faithscope.experiments.studies.rfeval.tables.filtering import FILTERING
+from faithscope.experiments.studies.rfeval.tables.people import EVALUATOR
 from faithscope.experiments.studies.rfeval.tables.reviews import REVIEWS
 
 PROMPTS = (
@@ -77,11 +78,15 @@ def _models(*names: str) -> str:
     return f"model.name=[{','.join(names)}]"
 
 
-def _published(number: int, title: str, **how: Any) -> Published:
-    """A table for which the paper's own config is carried out, where `how` says nothing else."""
+def _published(name: int | str, title: str, **how: Any) -> Published:
+    """A table for which the paper's own config is carried out, where `how` says nothing else.
+
+    Args:
+        name: the number of a table, or the name of numbers in the text.
+    """
     hours = {"hours": 1542.0, "hours_from": "Table 12 prints the H100 hours of all twelve models."}
     own = {"config": "paper/rfeval", "independent_of": PAIRS, "differs": PROMPTS, **hours}
-    return Published(f"table{number}", title, **(own | how))
+    return Published(f"table{name}" if isinstance(name, int) else name, title, **(own | how))
 
 
 def _shares(
@@ -113,6 +118,7 @@ TWELVE = tuple(MODELS.values())
 ONE_RUN = "report.exclude=[]"
 """Setting of a run without the model whose paper reviews the paper excludes."""
 PILOT = {name: MODELS[name] for name in ("R1-Llama-8B", "Qwen3-32B")}
+LABELLED = {name: MODELS[name] for name in ("gpt-oss-20b", "R1-Qwen-32B", "Qwen3-32B")}
 CHECKED = {name: MODELS[name] for name in ("Qwen3-32B", "R1-Llama-70B")}
 FILTERED = {"Pre Total": "n_problems", "# Removed": "n_removed", "# Kept": "n_kept"}
 A_MODEL = 212.0
@@ -440,6 +446,27 @@ TABLES = (
         "configs/prices.yaml, and the judge's replies.",
     ),
     _published(
+        "section_d4",
+        "Agreement of people with the judge on stances and flaws.",
+        sets=("name=paper_rfeval_evaluator", _models(*LABELLED.values()), ONE_RUN),
+        of=EVALUATOR.name,
+        columns={
+            "micro-F1": Ours("value", rows_with(statistic="micro_f1", annotator="all")),
+            "κ human–human": Ours("value", rows_with(statistic="kappa_human_human")),
+            "κ human–LLM": Ours("value", rows_with(statistic="kappa_human_evaluator")),
+        },
+        keys={"row": "decision"},
+        names={"row": {"stance extraction": "stance", "flaw identification": "flaw"}},
+        independent_of=tuple(key for key in PAIRS if key != "annotations"),
+        differs=(
+            *PROMPTS,
+            "The paper's readers are eight graduate students, who labelled 1,035 decisions on "
+            "three models; yours label those that you give them, in the file of `annotations`.",
+        ),
+        hours=540.0,
+        hours_from="Table 12 prints the H100 hours of the three models.",
+    ),
+    _published(
         27,
         "Reasoning faithfulness step by step beside that of whole blocks.",
         sets=(
@@ -465,6 +492,12 @@ TABLES = (
 )
 
 
+def _place(table: Published) -> tuple[bool, int]:
+    """Place of a table: by number, and after all tables what stands in the text."""
+    number = table.name.removeprefix("table")
+    return (False, int(number)) if number.isdigit() else (True, 0)
+
+
 def _priced(table: Published) -> Published:
     """The table with the dollars of its judge's replies, if it does not state them."""
     if not table.config or table.dollars is not None:
@@ -478,7 +511,7 @@ PAPER = Paper(
     "rfeval",
     "RFEval (arXiv 2602.17053)",
     Path(__file__).with_name("paper.csv"),
-    tuple(map(_priced, sorted(TABLES, key=lambda t: int(t.name.removeprefix("table"))))),
+    tuple(map(_priced, sorted(TABLES, key=_place))),
     {"model": {**MODELS, **QUOTED, "Overall": OVERALL}, "task": TASK_NAMES},
     states=STATES,
     leaves_open=LEAVES_OPEN,

@@ -29,5 +29,11 @@ STATES = (
 )
 LEAVES_OPEN = (
     *("judge.temperature", "judge.quantize", "paper_compat", "tests."),
-    *("counterfactual.temperature", "counterfactual.examples", "api.temperature", "per_step."),
+    *(
+        "counterfactual.temperature",
+        "counterfactual.examples",
+        "api.temperature",
+        "per_step.",
+        "annotations",
+    ),
 )

@@ -53,6 +53,7 @@ from faithscope.experiments.studies.slrc.paper_states import LEAVES_OPEN, STATES
 from faithscope.experiments.studies.slrc.tables.slrc import STEPS
 from faithscope.experiments.studies.slrc.tables.taxonomy import (
     CLASSIFICATION,
+    DIRECT_ACCURACY,
     TAXONOMY,
     THRESHOLD_SENSITIVITY,
 )
@@ -244,6 +245,21 @@ TABLES = (
         ),
         incomparable="The paper leaves open most of what it trained with, and does not name the "
         "GPU of its hours.",
+    ),
+    Published(
+        "section2_3",
+        "Accuracy of direct answers under three prompts.",
+        config="paper/slrc",
+        sets=_part("section2_3", (KIMI, MINIMAX), "tasks=[sst2,gsm8k]", "probes=[direct]"),
+        dollars=3.0,
+        dollars_from=ON_LIKE_TEXTS,
+        of=DIRECT_ACCURACY.name,
+        columns={"Acc%": "accuracy"},
+        keys={**ON_TASKS, "row": "prompt"},
+        across=("row",),
+        compared=in_way(reading="generated"),
+        independent_of=(*needs_only("direct"), *_WEIGHTS),
+        differs=SERVICES,
     ),
     Published(
         "section2_6",

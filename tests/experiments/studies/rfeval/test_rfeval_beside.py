@@ -83,10 +83,10 @@ def waterfall() -> dict[str, pd.DataFrame]:
 
 def test_the_specification_fits_the_cells() -> None:
     assert problems(PAPER) == []
-    assert len(CELLS) == len(read_cells(PAPER.cells)) == 1052
+    assert len(CELLS) == len(read_cells(PAPER.cells)) == 1058
     hours = {MODELS[model]: n for model, n in zip(*hours_of_models(), strict=True)}
     for table in PAPER.tables:
-        if table.hours is not None:
+        if table.hours and not table.hours_from.startswith("Estimate"):
             of_config = paper_config(table)["model"]["name"]
             assert table.hours == sum(hours[model] for model in of_config), table.name
 
@@ -128,7 +128,11 @@ def test_table_13_determines_the_overall_coverage_of_table_2(
 def test_tables_5_and_6_are_determined_by_shares_and_counts() -> None:
     labels = reviews_of_the_paper()
     made = tables_of(annotations=pd.DataFrame(labels), items=items_of(labels))
-    assert verdicts(compared(5, made)) == {"within": 28, "doubtful in the paper": 4}
+    assert verdicts(compared(5, made)) == {
+        "within": 20,
+        "too few cases": 8,
+        "doubtful in the paper": 4,
+    }
     assert verdicts(compared(6, made)) == {"within": 35, "doubtful in the paper": 5}
     assert verdicts(compared(7, made)) == {"doubtful in the paper": 7}
 

@@ -45,6 +45,7 @@ TABLES = {
     "table4": 60,
     "table5": 24,
     "table6": 11,
+    "section2_3": 9,
     "section2_6": 12,
     "section2_7": 8,
     "section3_2": 10,

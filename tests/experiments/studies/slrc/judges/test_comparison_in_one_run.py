@@ -56,6 +56,7 @@ def test_kinds_of_evidence_and_planted_truth_stand_in_one_run(folder: Path) -> N
     assert "Behaviour, internals and judges compared" in said
 
 
+@pytest.mark.takes("a whole comparison of a run with itself")
 def test_one_run_has_the_numbers_of_a_comparison_of_it(folder: Path, tmp_path: Path) -> None:
     own = load_run(folder).tables
     report = {"bootstrap": 20}
