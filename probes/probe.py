@@ -85,8 +85,8 @@ class Probe:
     quoted: Callable[[Size, Any], int] | None = None
     """Steps that all calls together quote; None if each call quotes the whole reasoning."""
     reads_labels: bool = False
-    """Whether all numbers of the measure are read off the answers' labels, and mean little if these
-    have little probability."""
+    """Whether all numbers of the measure, but those of records whose `reading` is `generated`, are
+    read off the answers' labels, and mean little if these have little probability."""
     follows_answer: bool = False
     """Whether numbers of the measure follow one answer, the one that the chain states or else the
     forced choice: its records have the fields of `probes.reference_answer`."""

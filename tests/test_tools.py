@@ -29,7 +29,9 @@ def test_the_planted_table_takes_the_rows_of_one_measure(
     monkeypatch.setattr(measure_docs, "PLANTED", tmp_path / "planted.csv")
     # a measure that is new has no rows yet, and one of another probe keeps its own
     measure_docs.PLANTED.write_text("".join(line for line in shipped if line not in own), "utf-8")
-    run = planted_run(tmp_path / "run", [shipped[0], *changed, *other])
+    # tables of a run begin with the unit of their rows
+    of_run = [f"unit,{shipped[0]}", *(f"sentence,{line}" for line in (*changed, *other))]
+    run = planted_run(tmp_path / "run", of_run)
     measure_docs.write_planted("filler", run)
     expected = [changed[own.index(line)] if line in own else line for line in shipped]
     assert measure_docs.PLANTED.read_text("utf-8") == "".join(expected)
@@ -42,7 +44,7 @@ def test_rows_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="has no row of a measure of filler"):
         measure_docs.write_planted("filler", without)
     header = shipped[0].replace("auroc_low", "auroc_least")
-    with pytest.raises(SystemExit, match=r"its columns are not those of planted\.csv"):
+    with pytest.raises(SystemExit, match="differ in auroc_least, auroc_low;"):
         measure_docs.write_planted("filler", planted_run(tmp_path / "other", [header, own]))
 
 

@@ -88,8 +88,13 @@ def write_planted(probe: str, run: Path) -> None:
     if not new:
         raise SystemExit(f"{run}/tables/planted.csv: has no row of a measure of {probe}")
     header = list(next(iter(rows.values())))
-    if list(new[0]) != header:
-        raise SystemExit(f"{run}/tables/planted.csv: its columns are not those of {PLANTED.name}")
+    # tables of a run say of which unit their rows are, and the shipped one is of sentences alone
+    if odd := set(header) ^ (set(new[0]) - {"unit"}):
+        raise SystemExit(
+            f"{run}/tables/planted.csv: its columns are not those of {PLANTED.name}, which differ "
+            f"in {', '.join(sorted(odd))}; run every measure again, or the models that are missing"
+        )
+    new = [{column: row[column] for column in header} for row in new]
     kept = {n: row for n, row in rows.items() if n in MEASURES and MEASURES[n].probe != probe}
     kept |= {row["measure"]: row for row in new}
     with PLANTED.open("w", encoding="utf-8", newline="") as file:
@@ -107,9 +112,9 @@ def main() -> None:
     name, run = [*sys.argv[1:], None, None][:2]
     if name is not None and name not in PROBES:
         raise SystemExit(f"no probe {name!r}; there are {', '.join(PROBES)}")
-    write_examples([name] if name else list(PROBES))
     if name and run:
         write_planted(name, Path(run))
+    write_examples([name] if name else list(PROBES))
     # a process of its own, since the pages are made of what was just written
     subprocess.run(
         [sys.executable, TOOLS / "reference.py", *([f"measures/{name}.md"] if name else [])]

@@ -68,9 +68,9 @@ def test_no_edit_changes_an_answer_by_which_one_is_followed(name: str) -> None:
     """Else every edit would change the answer of a chain whose two readings differ."""
     same, other = measured(name, "4"), measured(name, OTHER)
     flips = [k for k in same if k.endswith("flips") or k == "necessary"]
-    assert flips
+    assert flips, f"{name}: no field ends in `flips`; name the one with changed answers so"
     assert [same[k] for k in flips] == [other[k] for k in flips]
-    assert False in [x for k in flips for x in np.ravel(other[k] or [])]
+    assert False in [x for k in flips for x in np.ravel([] if other[k] is None else other[k])]
 
 
 def test_tracing_traces_the_stated_answer() -> None:
