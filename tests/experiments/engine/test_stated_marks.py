@@ -80,8 +80,10 @@ def test_a_run_says_what_to_state_and_takes_it(
     assert "model.marks: unknown marks 'think_tag'; did you mean 'think_tags'" in (
         capsys.readouterr().err
     )
+    told += ["--set", "model.marks=[<mull>,</mull_over_thoughts>]"]
+    told += ["--set", "report.least_label_mass=0.0"]
     with pytest.raises(SystemExit) as done:
-        main(["run", "mechanistic", *told, "--set", "model.marks=[<mull>,</mull_over_thoughts>]"])
+        main(["run", "mechanistic", *told])
     assert done.value.code == 0
     facts = read_environment(tmp_path / "t")["sessions"][-1]["models"][str(folder)]
     assert facts["reasoning_format"] == "own"

@@ -24,6 +24,8 @@ from faithscope.experiments.engine.store import read_records
 
 VOCABULARY = 1000
 """More ids than the judge knows."""
+MUTE = 3
+"""Exit code of a run whose only judge, with random weights, says nothing that can be read."""
 SERVERS = {"backend": "vllm-server", "endpoints": ["http://127.0.0.1:1/v1"]}
 Reply = tuple[str, str, str]
 """The text of a reply, what became of it, and its problem."""
@@ -67,7 +69,7 @@ def replies(folder: Path) -> dict[tuple[str, str], Reply]:
 @pytest.fixture(scope="module")
 def in_process(tmp_path_factory: pytest.TempPathFactory, model: str) -> dict[Any, Reply]:
     folder = tmp_path_factory.mktemp("here")
-    assert run(config(folder, model)) == 0
+    assert run(config(folder, model)) == MUTE
     return replies(folder)
 
 
@@ -83,7 +85,7 @@ def test_judges_reply_the_same_whoever_writes(
     vllm = Vllm()
     with planted_vllm(vllm) if backend == "vllm" else nullcontext():
         urls = [server.url] if backend == "vllm-server" else []
-        assert run(config(tmp_path, model, backend=backend, endpoints=urls)) == 0
+        assert run(config(tmp_path, model, backend=backend, endpoints=urls)) == MUTE
     assert replies(tmp_path) == in_process
     assert {stage for stage, _ in in_process} == set(STAGES.values())
     # an engine would keep the weights, which are read for the log-probs, from the device
@@ -118,7 +120,7 @@ def test_an_ask_that_a_server_refuses_is_asked_again_at_the_next_start(
     assert run(path) == 3
     assert len(replies(tmp_path)) == len(in_process) - 1
     server.asked.clear()
-    assert run(path) == 0
+    assert run(path) == MUTE
     assert [a["prompt"] for a in server.asked if len(a["prompt"]) > 2] == refused
     assert replies(tmp_path) == in_process
 
