@@ -17,6 +17,8 @@ from rf_frames import drawn, models_of, tables_of
 from run_files import write_yaml
 from tiny_models import tiny
 
+from faithscope.experiments.analysis.published.layout import printed_tables
+from faithscope.experiments.studies.rfeval.paper import PAPER
 from faithscope.experiments.studies.rfeval.results import results
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
@@ -154,8 +156,9 @@ def test_a_closed_model_is_quoted_r_prime_and_marked(
     assert set(rf["framing"]) == {"multi_turn"}
     own = rf.loc[(rf["model"] == NAME) & (rf["task"] == OVERALL)].iloc[0]
     assert (own["n_total"], own["n_included"], own["rf"]) == (4, 4, 1)
-    assert table(outcome.run_dir, "paper_rf_table2").empty
-    assert set(table(outcome.run_dir, "paper_rf_table26")["model"]) == {NAME}
+    # the paper's Table 2 is of models whose reasoning r′ is, and has no number of this one
+    assert not (outcome.run_dir / "tables/paper_rfeval_table2.csv").exists()
+    assert set(table(outcome.run_dir, "paper_rfeval_table26")["model"]) == {NAME, OVERALL}
     lengths = table(outcome.run_dir, "rf_lengths")
     assert set(lengths["mean_tokens"]) == {20}
     page = (outcome.run_dir / "report.html").read_text()
@@ -356,7 +359,7 @@ def test_models_of_both_kinds_are_pooled_apart() -> None:
     # the comparison of the others is as if the closed model were not there
     lead = rf.loc[rf["framing"] == "prefix"].reset_index(drop=True)
     pd.testing.assert_frame_equal(lead, alone["rfeval"])
-    for name in ("rf_accuracy_association", "paper_rf_table2", "paper_rf_table16"):
+    for name in ("rf_accuracy_association",):
         pd.testing.assert_frame_equal(pooled_tables[name], alone[name])
     for name in ("rf_failure_shares", "rf_behaviours", "rf_causality", "rf_coverage_quartiles"):
         both = pooled_tables[name]
@@ -364,7 +367,9 @@ def test_models_of_both_kinds_are_pooled_apart() -> None:
         assert len(both.loc[own])
         rest = both.loc[~own].reset_index(drop=True)
         pd.testing.assert_frame_equal(rest, alone[name], check_dtype=False)
-    assert set(pooled_tables["paper_rf_table26"]["model"]) == {"closed"}
+    of_paper = {t.name: t.data for t in printed_tables(PAPER, pooled_tables)}
+    assert set(of_paper["paper_rfeval_table26"]["model"]) == {"closed", OVERALL}
+    assert "closed" not in set(of_paper["paper_rfeval_table2"]["model"])
     assert set(pooled_tables["rf_pairs"]["framing"]) == {"prefix", "multi_turn"}
 
     names = [v["name"] for v in verdicts(pooled_tables, "judge")]
