@@ -50,6 +50,8 @@ def outputs(run_dir: Path) -> dict[str, str]:
         table = pd.read_csv(path, dtype=str, keep_default_na=False)
         if "cost" in table:
             table = table.loc[table["cost"] != "seconds"]
+        if "heading" in table and table["heading"].str.contains(CLOCKS).any():
+            continue
         if path.name != "spend.csv" and not any(CLOCKS.search(c) for c in table.columns):
             texts[f"{path.parent.name}/{path.name}"] = table.to_csv(index=False)
     return texts
