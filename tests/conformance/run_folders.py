@@ -20,7 +20,7 @@ from cases import CASES, run_folder
 from faithscope.experiments.engine.units import API_REPLIES, Key, read_unit
 
 PATIENCE = 240
-CLOCKS = re.compile(r"seconds|hours|per_second")
+CLOCKS = re.compile(r"seconds|hours|per_second|known time")
 PROGRAM = """import sys; sys.path[:0] = {path!r}
 import toy
 from faithscope.experiments.cli import main
