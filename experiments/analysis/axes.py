@@ -7,7 +7,8 @@ marker of its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,6 +75,44 @@ def name_rows(ax: Axes, names: Sequence[str]) -> None:
     ax.set_yticks(range(len(names)), list(names))
     ax.set_ylim(len(names) - 0.5, -0.5)
     bare_rows([ax])
+
+
+FITTING = 5
+"""Characters of a title for each inch of a figure's width, by panel, that fit beside any names of
+rows."""
+
+
+def fold_titles(figure: Figure, across: int) -> None:
+    """Breaks the titles of panels that are wider than their panel, after a space or a mark.
+
+    Args:
+        across: number of panels in a row.
+    """
+    longest = max((len(s) for ax in figure.axes for s in ax.get_title().split("\n")), default=0)
+    if longest <= FITTING * figure.get_figwidth() / across:
+        return
+    figure.draw_without_rendering()
+    for ax in figure.axes:
+        room, lines = ax.get_window_extent().width, ax.get_title().split("\n")
+        most = max(map(len, lines))
+        while most > 1 and ax.title.get_window_extent().width > room:
+            most = min(most - 1, math.floor(most * room / ax.title.get_window_extent().width))
+            parts = (part for line in lines for part in _folded(line, max(1, most)))
+            ax.title.set_text("\n".join(parts))
+
+
+def _folded(line: str, most: int) -> Iterator[str]:
+    """Parts of at most so many characters, which end in a space or a mark where there is one."""
+    part = ""
+    for word in re.findall(r"[^ ._/()-]*[ ._/()-]?", line):
+        if part and len(part) + len(word.rstrip()) > most:
+            yield part.rstrip()
+            part = ""
+        part += word
+        while len(part.rstrip()) > most:
+            yield part[:most]
+            part = part[most:]
+    yield part.rstrip()
 
 
 def counts_beside(ax: Axes, counts: Sequence[float], head: str = "n") -> None:

@@ -35,6 +35,7 @@ from faithscope.experiments.analysis.axes import (
     PLAIN,
     Style,
     bare_rows,
+    fold_titles,
     handle,
     legend_above,
     name_rows,
@@ -148,6 +149,7 @@ def dot_rows(
         figure.supxlabel(label, fontsize=9)
     styles = dict.fromkeys(d.style for dots in columns.values() for d in dots if d.value == d.value)
     legend_above(figure, [*map(handle, styles), *legend], ncols=ncols)
+    fold_titles(figure, len(columns))
     return figure
 
 
@@ -238,6 +240,7 @@ def panels(
     if legend:
         named = [h for ax in figure.axes for h in ax.get_legend_handles_labels()[0]]
         legend_above(figure, list({str(h.get_label()): h for h in reversed(named)}.values())[::-1])
+    fold_titles(figure, across)
     return figure
 
 

@@ -11,8 +11,8 @@ import pytest
 from matplotlib.figure import Figure
 from quick_figures import USERS_FONT
 
-from faithscope.experiments.analysis.axes import INK_ON_DARK, INK_ON_PALE
-from faithscope.experiments.analysis.charts import field
+from faithscope.experiments.analysis.axes import INK_ON_DARK, INK_ON_PALE, PLAIN
+from faithscope.experiments.analysis.charts import Dot, dot_rows, field, panels
 from faithscope.experiments.analysis.picture import STYLE, Picture, save, svg
 
 
@@ -48,3 +48,24 @@ def test_letters_of_a_pdf_are_embedded_as_text_that_programs_can_edit(
     figure.text(0.5, 0.5, "Necessity χ κ r′")
     save(Picture("said", "", "", pd.DataFrame({"x": [1]}), figure), tmp_path)
     assert b"/FontFile2" in (tmp_path / "said.pdf").read_bytes()
+
+
+NAMES = [
+    "correct",
+    "unfaithful.unfaithfulness of a label",
+    "org/Model-32B-Instruct-2507" + "x" * 60,
+]
+
+
+@pytest.mark.parametrize("form", ["dot_rows", "panels"])
+def test_titles_of_panels_are_folded_where_they_are_wider(form: str) -> None:
+    rows = {f"detector.early_answering.{i}": f"detector.early_answering.{i} (org/M)" for i in "ab"}
+    if form == "dot_rows":
+        figure = dot_rows({name: [Dot(row, 0.5, PLAIN) for row in rows] for name in NAMES}, rows)
+    else:
+        figure = panels(NAMES, lambda ax, _: ax.plot([0, 1]), NAMES)
+    assert figure is not None
+    figure.draw_without_rendering()
+    for ax, name in zip(figure.axes, NAMES, strict=True):
+        assert ax.title.get_window_extent().width <= ax.get_window_extent().width + 1
+        assert re.sub(r"\s", "", ax.get_title()) == name.replace(" ", "")
