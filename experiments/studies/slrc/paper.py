@@ -29,6 +29,7 @@ from faithscope.experiments.studies.slrc.paper_names import (
     NEMOTRON,
     O4_MINI,
     OPUS,
+    QWEN_06B,
     QWEN_122B,
     QWEN_397B,
     R1_32B,
@@ -247,6 +248,24 @@ TABLES = (
         "GPU of its hours.",
     ),
     Published(
+        "section2",
+        "Necessity and accuracy of single models that no table of the paper prints.",
+        config="paper/slrc",
+        sets=_part(
+            "section2",
+            (O4_MINI, GROK_REASONING, GEMINI, NEMOTRON, MINIMAX, KIMI),
+            *("tasks=[sst2,gsm8k,medqa]", "probes=[slrc]"),
+        ),
+        dollars=45.0,
+        dollars_from=ON_LIKE_TEXTS,
+        of=measured,
+        columns={k: STEP_LEVEL[k] for k in ("Nec%", "Acc%")},
+        keys=ON_TASKS,
+        compared=AS_IN_PAPER,
+        independent_of=(*needs_only("slrc"), *_WEIGHTS),
+        differs=SERVICES,
+    ),
+    Published(
         "section2_3",
         "Accuracy of direct answers under three prompts.",
         config="paper/slrc",
@@ -319,6 +338,28 @@ TABLES = (
             "ours is the mean.",
             "The paper does not say over which layers and heads it averages attention; ours is "
             "over all of them, and of the attention that goes to reasoning or prompt.",
+        ),
+    ),
+    Published(
+        "section2_7_steps",
+        "Necessity of the steps of a model whose attention is positional.",
+        config="paper/slrc_attention",
+        sets=_part(
+            "section2_7_steps",
+            (QWEN_06B,),
+            *("tasks=gsm8k", "probes=[slrc]", "data.limit=100"),
+            *("slrc.framings=[reprompt]", "slrc.readings=[generated]"),
+        ),
+        hours=1.0,
+        hours_from=CHAINS,
+        of=measured,
+        columns={"Nec%": "necessity"},
+        keys=ON_TASKS,
+        compared=AS_IN_PAPER,
+        independent_of=(*needs_only("slrc"), "api.", "direct."),
+        differs=(
+            "The paper asked 100 items of each small model (Table 1), and does not say in which "
+            "precision.",
         ),
     ),
     Published(

@@ -22,6 +22,7 @@ GROK, GROK_REASONING = "api:grok/grok-4-fast-non-reasoning", "api:grok/grok-4-fa
 GEMINI = "api:google/gemini-2.5-pro"
 QWEN_122B = "api:openai-api/dashscope/qwen3.5-122b-a10b"
 QWEN_397B = "api:openai-api/dashscope/qwen3.5-397b-a17b"
+QWEN_06B = "Qwen/Qwen3-0.6B"
 MODELS = {
     "GPT-5.4": GPT_5_4,
     "Claude Opus 4.6-R": OPUS,
@@ -52,7 +53,7 @@ MODELS = {
     "Small models (0.8–8B avg)": (),
     "DeepSeek-R1": "deepseek-ai/DeepSeek-R1-Distill-Qwen-7B",
     "Qwen3-8B": "Qwen/Qwen3-8B",
-    "Qwen3-0.6B": "Qwen/Qwen3-0.6B",
+    "Qwen3-0.6B": QWEN_06B,
     "R1-Qwen-1.5B": "deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B",
 }
 """The paper's names of models -> ours, those of configs/paper/slrc.yaml first, then other services

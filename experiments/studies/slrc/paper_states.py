@@ -5,10 +5,10 @@ from __future__ import annotations
 from faithscope.experiments.analysis.published import Stated
 from faithscope.probes import PROBES
 
-OF_WEIGHTS = ("table4", "section2_7")
+OF_WEIGHTS = ("table4", "section2_7", "section2_7_steps")
 """Printed tables of models whose weights are at hand."""
 OF_RESPONSES = (
-    *("table1", "table2", "table3", "table5", "section2_6", "section3_2"),
+    *("table1", "table2", "table3", "table5", "section2", "section2_6", "section3_2"),
     *("ed2", "ed3", "ed4", "ed5", "ed6"),
 )
 """Printed tables of models behind APIs, whose whole responses are cut into steps."""
