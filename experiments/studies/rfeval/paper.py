@@ -128,19 +128,27 @@ REPLIES = (
     "in Table 14."
 )
 """Dollars of o3's replies about one model, and where they come from."""
-FEWEST_HOURS = (_models(MODELS["R1-Llama-8B"]), ONE_RUN)
-"""Settings of a run for tables that do not depend on the models: the one of fewest hours."""
+NO_OUTPUTS = (
+    "model.name=[bundled:smollm2-135m]",
+    *("generate.backend=here", "generate.max_new_tokens=1", "tests.run=never", ONE_RUN),
+)
+"""Settings of a run for tables that depend on no output: the smallest model writes one token, of
+which no judge is asked anything."""
 OF_ITEMS: dict[str, Any] = {
-    "sets": ("name=paper_rfeval_items", *FEWEST_HOURS),
+    "sets": (
+        *("name=paper_rfeval_items", *NO_OUTPUTS),
+        *("judge.model=[bundled:smollm2-135m]", "judge.temperature=0.0"),
+    ),
     "independent_of": ITEMS,
-    "hours": 43.0,
-    "hours_from": "Table 12 prints the H100 hours of R1-Llama-8B; the table is the same for all "
-    "models.",
+    "hours": 0.1,
+    "hours_from": "Estimate: a model of 135M parameters reads the 14,372 prompts once, on an H100.",
+    "dollars": 0.0,
+    "dollars_from": "No model is behind an API.",
 }
 OF_WRITTEN: dict[str, Any] = {
     **OF_ITEMS,
     "sets": (
-        *("name=paper_rfeval_written", "counterfactual.written=true", *FEWEST_HOURS),
+        *("name=paper_rfeval_written", "counterfactual.written=true", *NO_OUTPUTS),
         *(
             "counterfactual.writer=api:openai/o3-2025-04-16",
             "counterfactual.validator=api:openai/gpt-5-2025-08-07",
@@ -154,6 +162,9 @@ OF_WRITTEN: dict[str, Any] = {
     ),
     "columns": FILTERED,
     "n": "n_problems",
+    "dollars": 175.0,
+    "dollars_from": "Estimate: 7,186 replies of the writer and of the validator at the list prices "
+    "of configs/prices.yaml, 1,000 tokens each.",
 }
 REVIEWED = {**OF_ITEMS, "keys": {"task": "task"}, "differs": REVIEWERS}
 TABLES = (
