@@ -226,12 +226,11 @@ class Run:
             if frame is None:
                 known = "" if name.startswith("_") else f"; it has {', '.join(self._frames)}"
                 raise AttributeError(f"this run has no frame {name!r}{known}")
-            self.__dict__[name] = table = self._made(frame)
+            self.__dict__[name] = table = frame.make(self) if frame.make else self.rows_of(frame)
             return table
 
-    def _made(self, frame: Frame) -> pd.DataFrame:
-        if frame.make is not None:
-            return frame.make(self)
+    def rows_of(self, frame: Frame) -> pd.DataFrame:
+        """The rows that `Frame.rows` makes of the stored records, as a frame of its columns."""
         rows = [
             {key: record[key] for key in KEYS} | dict(row)
             for record in self.records(*frame.stages)

@@ -11,6 +11,7 @@ from faithscope.experiments.analysis.run import LABEL, Frame, Run
 from faithscope.experiments.analysis.stored_records import Record, has_tokens
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.tallies.chain_faults import COLUMNS, as_columns
+from faithscope.experiments.engine.tallies.reasons import LOW_MASS
 from faithscope.experiments.engine.traces.endings import faults_of_trace
 from faithscope.experiments.engine.units import API_REPLIES
 from faithscope.interventions import FUNCTIONS, function_of
@@ -90,6 +91,18 @@ def labelled(labels: Mapping[str, Any]) -> dict[str, Any]:
     return {f"{LABEL}{name}": value for name, value in labels.items()}
 
 
+def _traces(run: Run) -> pd.DataFrame:
+    reading = [name for name, stage in run.exclusions.stages.items() if stage.measures]
+    low = {
+        unit.key[1:]
+        for unit in run.index.each({key[0] for key in run.index if key[0] in reading})
+        if LOW_MASS in run.exclusions.outcomes(unit).values()
+    }
+    table = run.rows_of(TRACES)
+    places = zip(table["model"], table["task"], table["item"], strict=True)
+    return table.assign(**{LOW_MASS: [place in low for place in places]})
+
+
 def _api_replies(run: Run) -> pd.DataFrame:
     # no plan names these units, because each prompt depends on earlier replies
     units = sorted(Index.of(run.path).each((API_REPLIES,)), key=lambda unit: unit.key)
@@ -97,14 +110,16 @@ def _api_replies(run: Run) -> pd.DataFrame:
     return pd.DataFrame(replies, columns=[*KEYS, *_REPLY])
 
 
+TRACES = Frame(
+    "traces",
+    "A row per trace: question, reasoning, answer, and why it is excluded if it is.",
+    KEYS | _TRACE | {LOW_MASS: "whether the scored answers after it have too little probability"},
+    _trace_row,
+    ("trace",),
+    _traces,
+)
 TRACE_FRAMES = (
-    Frame(
-        "traces",
-        "A row per trace: question, reasoning, answer, and why it is excluded if it is.",
-        _TRACE,
-        _trace_row,
-        ("trace",),
-    ),
+    TRACES,
     Frame(
         "trace_steps",
         "A row per step of a trace, with its labels where the chain was given with some.",

@@ -125,10 +125,12 @@ def test_a_probe_whose_labels_have_little_probability_measures_nothing(
     )
     assert chains == "chains: 1 of 1 after which the scored answers have too little probability"
     assert [r["excluded"] for r in load_run(run_dir).records(probe)] == ["low_label_mass"]
+    assert load_run(run_dir).traces["low_label_mass"].tolist() == [True]
     kept = yaml.safe_load((run_dir / "config.yaml").read_text())
     kept["report"] = {"least_label_mass": 0.0}
     (run_dir / "config.yaml").write_text(yaml.safe_dump(kept))
     assert tally_of_run(run_dir).lines() == ["1 of 1 items measured"]
+    assert load_run(run_dir).traces["low_label_mass"].tolist() == [False]
 
 
 @pytest.fixture(scope="module")
