@@ -14,7 +14,7 @@ Methods:
     dense       one forward over the trie under an N x N mask
     forest      the packed forest
 
-vLLM with prefix caching is a server with a clock of its own: `vllm_prefix.py`.
+vLLM with prefix caching, and ways that decode: `peers.py`.
 
 `limit` is naive tokens ÷ trie tokens, the speed-up of a forest if every token cost the same. But a
 token attends to all before it, and sharing removes the early ones, whose contexts are short.

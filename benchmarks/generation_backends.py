@@ -11,7 +11,8 @@ Ways:
     padded        `transformers.generate`, all prompts in one left-padded batch; its repetition
                   penalty takes the padding for words of the prompt
     here          faithscope's packed prefill and lockstep decoding
-    vllm_server   vLLM behind its completions API, all prompts in flight at once
+    vllm_server   vLLM behind its completions API, all prompts in flight at once; compiled, and on a
+                  CPU in blocks of 32 tokens
 
 Seconds are wall time, since a server's processes have clocks of their own: run it on a machine that
 does nothing else. Ways take turns within a repeat, and each repeat has questions of its own, or
@@ -28,7 +29,6 @@ is compiled or captured in the measured time.
 from __future__ import annotations
 
 import argparse
-import os
 import platform
 import socket
 import statistics
@@ -36,6 +36,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -45,6 +46,7 @@ import pandas as pd
 import torch
 from tqdm import tqdm
 from transformers import GenerationConfig
+from vllm_peer import CPU_BLOCK, environment, python_with_vllm
 
 from faithscope import interp, questions
 from faithscope.experiments.studies.rfeval.subjects.model_files import penalty_of
@@ -54,7 +56,7 @@ from faithscope.interp.backends.server import connect
 from faithscope.interp.errors import UserError
 from faithscope.interp.generation import Sampling
 from faithscope.interp.model import Model
-from faithscope.interp.sources import cache_dir, resolve
+from faithscope.interp.sources import resolve
 
 Ids = tuple[int, ...]
 Way = Callable[[Sequence[Ids], Sampling], list[Ids]]
@@ -170,29 +172,12 @@ def measure(
     return pd.DataFrame(rows)
 
 
-def python_with_vllm(asked_for: str) -> Path | None:
-    """The interpreter to start vLLM with; None if vLLM is not wanted, or not installed.
+@contextmanager
+def serving(python: Path, model: Model, room: int) -> Iterator[str]:
+    """The address of a vLLM server of the model's weights, once it is up, until the block ends.
 
     Raises:
-        UserError: the requested interpreter is no file.
-    """
-    if asked_for == "no":
-        return None
-    if asked_for == "auto":
-        ready = sorted(cache_dir().glob("environments/vllm*/ready"))
-        return ready[-1].parent / "bin" / "python" if ready else None
-    path = Path(asked_for).expanduser()
-    if not path.is_file():
-        raise UserError(f"--vllm {asked_for}: no such file; give an interpreter, auto or no")
-    return path
-
-
-@contextmanager
-def serving(python: Path, model: Model, room: int, more: Sequence[str] = ()) -> Iterator[str]:
-    """The address of a vLLM server of the model's weights, until the block ends.
-
-    Args:
-        more: further arguments of the server's command line.
+        UserError: the server ended before it was up.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -200,18 +185,16 @@ def serving(python: Path, model: Model, room: int, more: Sequence[str] = ()) -> 
     command = [str(python), "-m", "vllm.entrypoints.openai.api_server"]
     command += ["--model", str(resolve(model.name).location), "--dtype", model.dtype]
     command += ["--served-model-name", model.name, "--max-model-len", str(room)]
-    command += ["--host", "127.0.0.1", "--port", str(port), *more]
-    own = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
+    command += ["--host", "127.0.0.1", "--port", str(port)]
     if model.device.type == "cpu":
-        cores = sorted(os.sched_getaffinity(0))[-torch.get_num_threads() :]
-        own |= {
-            "VLLM_CPU_OMP_THREADS_BIND": ",".join(map(str, cores)),
-            "VLLM_CPU_KVCACHE_SPACE": "1",
-        }
-        command.append("--enforce-eager")
+        command += ["--block-size", str(CPU_BLOCK)]
     with tempfile.TemporaryFile("w+") as log:
-        server = subprocess.Popen(command, env=os.environ | own, stdout=log, stderr=log)
+        server = subprocess.Popen(command, env=environment(python, model), stdout=log, stderr=log)
         try:
+            while not _is_up(f"http://127.0.0.1:{port}/health"):
+                if server.poll() is not None:
+                    raise UserError(f"vLLM's server ended with code {server.returncode}")
+                time.sleep(0.2)
             yield f"http://127.0.0.1:{port}/v1"
         except UserError as error:
             log.seek(0)
@@ -223,6 +206,14 @@ def serving(python: Path, model: Model, room: int, more: Sequence[str] = ()) -> 
             except subprocess.TimeoutExpired:
                 server.kill()
                 server.wait()
+
+
+def _is_up(url: str) -> bool:
+    try:
+        urllib.request.urlopen(url, timeout=2).close()
+    except OSError:
+        return False
+    return True
 
 
 def arguments(given: Sequence[str] | None = None) -> argparse.Namespace:
@@ -271,7 +262,7 @@ def main(given: Sequence[str] | None = None) -> None:
             url = stack.enter_context(serving(python, model, room))
         if url is not None and "vllm_server" not in args.skip:
             where = str(resolve(args.model).location)
-            ways["vllm_server"] = backend(connect(args.model, [url], location=where, wait_s=600))
+            ways["vllm_server"] = backend(connect(args.model, [url], location=where))
         else:
             print("without vllm_server: no environment or server of it", file=sys.stderr)
         table = measure(ways, rounds, sampling)

@@ -1,9 +1,12 @@
-"""Benchmark of the measures of one item against what a user writes with plain transformers.
+"""Benchmark of the measures of one item against what a user writes with plain transformers, and
+with vLLM.
 
-`python benchmarks/peers.py` writes `benchmarks/results/peers_<machine>.csv`. All ways of a measure
-run in one process, in turn; `ratio` is a way's seconds over those of `ours` in the same run, so
-above 1 ours is faster. `seconds` is CPU time of the process, for `vllm` with that of its server
-(wall time on a GPU), the median of the repeats.
+`python benchmarks/peers.py` writes `benchmarks/results/peers_<machine>.csv`. Every way of a measure
+is warmed up by two prefixes; then all take turns, in every repeat. `seconds` is processor time, of
+`vllm` with that of its processes (wall time on a GPU), the median of the repeats. `ratio` is a
+way's seconds over those of `ours` in the same repeat, so above 1 ours is faster: the median, and
+`ratio_least` and `ratio_greatest`. A way of plain transformers that takes more than `--once-above`
+seconds is timed once (`repeats`).
 
 Measures, of a question of 100 tokens and `T` steps of 25:
     early_answers   the next token after every number of steps
@@ -12,25 +15,26 @@ Measures, of a question of 100 tokens and `T` steps of 25:
     tracing         two spellings of each of four numbers, with the number boundary, after every
                     `--every` tokens of a reasoning that calculates; a peer scores the same tails,
                     and the tokens behind them in a second run
+    decoding        64 greedy tokens after 32 questions of 100 tokens that share none (`T` is 0)
 
 Ways:
     naive           a forward for every sequence, `generate` for every prefix
-    padded          sequences of similar length together, left-padded
+    padded          all sequences in one left-padded batch
     depth_first     one cache, cropped back to where the next sequence branches off; greedy tokens
                     in one left-padded batch of copies of it
     trunk_mask      the longest sequence first, then the rest of all others in forwards of up to
                     `MOST` tokens under a 4D mask over its cache; greedy tokens as depth_first
-    vllm            vLLM with prefix caching as a server of its own on as many cores, all prefixes
-                    in flight at once, each answered by one token and the log-probs of two (of
-                    `removal`, by 24 tokens); its cache is emptied before each repeat. It has no
-                    `tracing`: log-probs of given tokens turn the reading of its cache off
+    vllm            `vllm.LLM` as `vllm_peer.py` starts it, all prefixes in one call, each answered
+                    by one token with the log-probs of two, or by the tokens that are written. It
+                    has no `tracing`: log-probs of given tokens turn the reading of its cache off
     ours            `Model.run` and `Model.ask`
 
-`naive` and `padded` are timed on some of the prefixes (`timed_prefixes`): three evenly spaced ones,
-and three of middle length (one in `tracing`, with all its spellings); their seconds are scaled by
-tokens to all of them. `gap` is the largest
-difference of a logit (of a label's log-prob in `tracing`) from `naive`, `same` the share of
-prefixes with the same greedy tokens (of `vllm`, the same likeliest token).
+`naive` is timed on three evenly spaced prefixes, and in `tracing` it and `padded` on one of middle
+length with all its spellings (`timed_prefixes`); their seconds are scaled by tokens to all
+prefixes. `gap` is the largest difference of a logit (of a label's log-prob in `tracing`) from
+`naive`, `same` the share of prefixes with the same greedy tokens (of `vllm`, the same likeliest
+token). `run_tokens` is the number of prompt tokens that vLLM did not find in its cache, to be held
+against `trie_tokens`, which the forest runs.
 
 vLLM is started from `--vllm PYTHON`, by default the one of the tests, if they have installed it.
 """
@@ -38,11 +42,10 @@ vLLM is started from `--vllm PYTHON`, by default the one of the tests, if they h
 from __future__ import annotations
 
 import argparse
-import os
 import platform
+import random
 import statistics
 import time
-import urllib.request
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -53,23 +56,24 @@ import pandas as pd
 import psutil
 import torch
 from depth_first import shared_prefix
-from forest import probe_set
-from generation_backends import python_with_vllm, serving
+from forest import QUESTION, probe_set
 from torch import Tensor
 from transformers import DynamicCache
+from vllm_peer import Vllm, in_process, python_with_vllm
 
 from faithscope import interp
 from faithscope.interp.answer_runs import scored
-from faithscope.interp.backends.server import VllmServer, connect
 from faithscope.interp.forest import Branch, Forest, id_array
-from faithscope.interp.generation import Sampling
 from faithscope.interp.model import Model
 from faithscope.interp.requested_positions import RequestedPositions
 from faithscope.interp.scoring import Scoring, scorings
-from faithscope.interp.sources import resolve
 
 KEYS = ["model", "dtype", "T", "measure", "way"]
-MOST, NEW_TOKENS, SAMPLED = 2_048, 24, 3
+MOST, SAMPLED = 2_048, 3
+WRITTEN = {"removal": 24, "decoding": 64}
+"""Number of tokens that are written after every prefix, by measure."""
+UNSHARED = ("depth_first", "trunk_mask")
+"""Ways that have nothing to share in `decoding`, which they leave out."""
 Layers = list[tuple[Tensor, Tensor]]
 """Per layer, (1, heads, P, D) keys and values of one path."""
 Take = Callable[[int, int, Tensor], None]
@@ -100,22 +104,18 @@ def left_padded(model: Model, sequences: Sequence[Sequence[int]]) -> tuple[Tenso
     return ids.to(model.device), seen.to(model.device)
 
 
-def padded(model: Model, of: Sequences, take: Take, budget: int = 4_096) -> None:
-    order = sorted(range(len(of.ids)), key=lambda i: len(of.ids[i]))
-    while order:
-        size = max(1, min(len(order), budget // len(of.ids[order[-1]])))
-        rows, order = order[-size:], order[:-size]
-        ids, seen = left_padded(model, [of.ids[i] for i in rows])
-        wanted = [len(of.ids[i]) - of.starts[i] for i in rows]
-        logits = model.hf(
-            ids,
-            attention_mask=seen,
-            position_ids=(seen.cumsum(-1) - 1).clamp(min=0),
-            use_cache=False,
-            logits_to_keep=max(wanted),
-        ).logits
-        for i, n, of_row in zip(rows, wanted, logits, strict=True):
-            take(i, of.starts[i], of_row[-n:])
+def padded(model: Model, of: Sequences, take: Take) -> None:
+    ids, seen = left_padded(model, of.ids)
+    wanted = [len(own) - start for own, start in zip(*of, strict=True)]
+    logits = model.hf(
+        ids,
+        attention_mask=seen,
+        position_ids=(seen.cumsum(-1) - 1).clamp(min=0),
+        use_cache=False,
+        logits_to_keep=max(wanted),
+    ).logits
+    for i, (n, of_row) in enumerate(zip(wanted, logits, strict=True)):
+        take(i, of.starts[i], of_row[-n:])
 
 
 def depth_first(model: Model, of: Sequences, take: Take, keep: Keep | None = None) -> None:
@@ -204,11 +204,11 @@ def next_tokens(model: Model, way: str, prefixes: list[list[int]]) -> Tensor:
     return torch.stack([rows[i] for i in range(len(prefixes))])
 
 
-def continued(model: Model, way: str, prefixes: list[list[int]]) -> list[list[int]]:
+def continued(model: Model, way: str, prefixes: list[list[int]], tokens: int) -> list[list[int]]:
     """Greedy tokens after every prefix."""
-    ends = {"max_new_tokens": NEW_TOKENS, "do_sample": False, "pad_token_id": 0}
+    ends = {"max_new_tokens": tokens, "do_sample": False, "pad_token_id": 0}
     if way == "ours":
-        asked = model.ask(prefixes, max_new_tokens=NEW_TOKENS)
+        asked = model.ask(prefixes, max_new_tokens=tokens)
         return [list(a.generated.ids) for a in asked if a.generated is not None]
     if way == "naive":
         of = (torch.tensor([p], device=model.device) for p in prefixes)
@@ -241,7 +241,7 @@ def continued(model: Model, way: str, prefixes: list[list[int]]) -> list[list[in
     layers.clear()
     written = torch.tensor([[first[i]] for i in range(len(prefixes))], device=model.device)
     seen = torch.arange(width, device=model.device) >= width - lengths[:, None]
-    for _ in range(NEW_TOKENS - 1):
+    for _ in range(tokens - 1):
         seen = torch.cat([seen, torch.ones_like(seen[:, :1])], dim=1)
         logits = model.hf(
             written[:, -1:],
@@ -315,16 +315,6 @@ def calculation(model: Model, n_steps: int, every: int) -> tuple[list[list[int]]
     return [[*question, *reasoning[:i], *cue] for i in cuts], [list(x) for x in labels]
 
 
-def by_vllm(server: VllmServer, prefixes: list[list[int]], tokens: int) -> list[list[int]]:
-    """Greedy tokens after every prefix, with the log-probs of two, by a server with an empty
-    cache."""
-    address = server.endpoints[0].url.removesuffix("/v1") + "/reset_prefix_cache"
-    with urllib.request.urlopen(urllib.request.Request(address, method="POST"), timeout=60):
-        pass
-    written = server.generate(prefixes, Sampling((), tokens, leads=True))
-    return [list(text.ids) for text in written]
-
-
 def seconds_of(model: Model, way: str, work: Callable[[], Outcome]) -> tuple[float, Outcome]:
     """Seconds (see above), and what `work` returned."""
 
@@ -332,11 +322,10 @@ def seconds_of(model: Model, way: str, work: Callable[[], Outcome]) -> tuple[flo
         if model.device.type == "cuda":
             torch.cuda.synchronize()
             return time.perf_counter()
-        own = psutil.Process()
-        # an idle server takes time, too, which is none of another way's
-        others = own.children(recursive=True) if way == "vllm" else []
-        times = [p.cpu_times() for p in (own, *others)]
-        return sum(t.user + t.system for t in times)
+        # an idle vLLM takes time, too, which is none of another way's
+        others = psutil.Process().children(recursive=True) if way == "vllm" else []
+        times = [p.cpu_times() for p in others]
+        return time.process_time() + sum(t.user + t.system for t in times)
 
     start = clock()
     out = work()
@@ -347,68 +336,98 @@ def measures(
     model: Model, n_steps: int, every: int
 ) -> dict[str, tuple[list[list[int]], Callable[[str, list[list[int]]], Tensor | list[list[int]]]]]:
     """Name -> the prefixes of a measure, and what a way makes of them."""
-    sets = probe_set(n_steps, min(model.hf.config.vocab_size, 40_000))
+    vocabulary, draw = min(model.hf.config.vocab_size, 40_000), random.Random(1)
+    sets = probe_set(n_steps, vocabulary)
     cut, labels = calculation(model, n_steps, every)
+    apart = [[draw.randrange(100, vocabulary) for _ in range(QUESTION)] for _ in range(32)]
     return {
         "early_answers": (sets["early_answers"], lambda way, p: next_tokens(model, way, p)),
-        "removal": (sets["necessity"], lambda way, p: continued(model, way, p)),
+        "removal": (
+            sets["necessity"],
+            lambda way, p: continued(model, way, p, WRITTEN["removal"]),
+        ),
         "slrc": (sets["full"], lambda way, p: next_tokens(model, way, p)),
         "tracing": (cut, lambda way, p: labelled(model, way, p, labels)),
+        "decoding": (apart, lambda way, p: continued(model, way, p, WRITTEN["decoding"])),
     }
 
 
-def some(way: str, prefixes: list[list[int]], most: int) -> list[int]:
+def some(name: str, way: str, prefixes: list[list[int]]) -> list[int]:
     """Indices of the prefixes that a way is timed on."""
     n = len(prefixes)
+    if name == "tracing" and way in ("naive", "padded"):
+        return [sorted(range(n), key=lambda i: len(prefixes[i]))[n // 2]]
     if way == "naive":
-        return sorted({int((k + 0.5) * n / most) for k in range(most)})
-    if way == "padded":
-        by_length = sorted(range(n), key=lambda i: len(prefixes[i]))
-        return by_length[max(0, (n - most) // 2) :][:most]
+        return sorted({int((k + 0.5) * n / SAMPLED) for k in range(SAMPLED)})
     return list(range(n))
 
 
 @torch.inference_mode()
 def measure(
     model: Model,
-    server: VllmServer | None,
+    vllm: Vllm | None,
     n_steps: int,
     name: str,
     ways: Sequence[str],
-    repeats: int,
-    every: int,
+    *,
+    repeats: int = 3,
+    once_above: float = 30,
+    every: int = 5,
 ) -> pd.DataFrame:
+    """A row per way.
+
+    Raises:
+        RuntimeError: a text ended before its tokens, so that ways wrote different numbers of them.
+    """
     prefixes, work = measures(model, n_steps, every)[name]
-    tokens = NEW_TOKENS if name == "removal" else 1
+    run_tokens: dict[str, int] = {}
 
     def made(way: str, own: list[list[int]]) -> Tensor | list[list[int]]:
-        return work(way, own) if way != "vllm" or server is None else by_vllm(server, own, tokens)
+        if way != "vllm":
+            return work(way, own)
+        assert vllm is not None
+        tokens = WRITTEN.get(name)
+        out, run_tokens[way] = vllm.write(own, tokens or 1, None if tokens else 2)
+        return out
 
-    ways = [way for way in ways if way != "vllm" or (server and name != "tracing")]
-    most = 1 if name == "tracing" else SAMPLED
+    ways = [way for way in ways if way != "vllm" or (vllm and name != "tracing")]
+    ways = [way for way in ways if name != "decoding" or way not in UNSHARED]
     seconds: dict[str, list[float]] = {way: [] for way in ways}
     outs: dict[str, Tensor | list[list[int]]] = {}
-    for _ in range(repeats):
-        for way in ways:
-            own = [prefixes[i] for i in some(way, prefixes, most)]
-            took, outs[way] = seconds_of(model, way, lambda way=way, own=own: made(way, own))
-            seconds[way].append(took * sum(map(len, prefixes)) / sum(map(len, own)))
-            print(f"T={n_steps} {name} {way}: {took:.2f} s", flush=True)
-    rows, reference = [], dict(zip(some("naive", prefixes, most), outs["naive"], strict=True))
     for way in ways:
-        timed_on = some(way, prefixes, most)
+        made(way, prefixes[:2])
+    for repeat in range(repeats):
+        for way in ways:
+            own = [prefixes[i] for i in some(name, way, prefixes)]
+            scale = sum(map(len, prefixes)) / sum(map(len, own))
+            if repeat and way in RUNS and seconds[way][0] > once_above * scale:
+                continue
+            took, outs[way] = seconds_of(model, way, lambda way=way, own=own: made(way, own))
+            seconds[way].append(took * scale)
+            print(f"T={n_steps} {name} {way}: {took:.2f} s", flush=True)
+    rows, reference = [], dict(zip(some(name, "naive", prefixes), outs["naive"], strict=True))
+    for way in ways:
+        timed_on = some(name, way, prefixes)
         of_way = dict(zip(timed_on, outs[way], strict=True))
         both = [(of_way[i], reference[i]) for i in reference if i in of_way]
+        ratios = [a / b for a, b in zip(seconds[way], seconds["ours"], strict=False)]
         row = {"T": n_steps, "measure": name, "prefixes": len(prefixes)}
         row |= {"trie_tokens": len(Forest.of(prefixes)), "way": way}
-        row |= {"timed_prefixes": len(timed_on)}
+        row |= {"timed_prefixes": len(timed_on), "repeats": len(ratios)}
         row |= {"seconds": round(statistics.median(seconds[way]), 3)}
-        pairs = zip(seconds[way], seconds["ours"], strict=True)
-        row |= {"ratio": round(statistics.median(a / b for a, b in pairs), 3)}
-        if way == "vllm" and name != "removal":
+        row |= {"ratio": round(statistics.median(ratios), 3)}
+        row |= {"ratio_least": round(min(ratios), 3), "ratio_greatest": round(max(ratios), 3)}
+        if way == "vllm":
+            row |= {"run_tokens": run_tokens[way], "version": vllm.version if vllm else None}
+        if tokens := WRITTEN.get(name):
+            if ended := [i for i, out in of_way.items() if len(out) != tokens]:
+                raise RuntimeError(
+                    f"{name}, {way}: the text after prefix {ended[0]} has "
+                    f"{len(of_way[ended[0]])} tokens instead of {tokens}"
+                )
+            row |= {"same": sum(a == b for a, b in both) / len(both)}  # pyright: ignore
+        elif way == "vllm":
             row |= {"same": sum(a == [int(b.argmax())] for a, b in both) / len(both)}  # pyright: ignore
-        elif name == "removal":
-            row |= {"same": sum(a[:NEW_TOKENS] == b for a, b in both) / len(both) if both else None}
         else:
             row |= {"gap": max((float((a - b).abs().max()) for a, b in both), default=None)}  # pyright: ignore
         rows.append(row)
@@ -420,36 +439,46 @@ def main() -> None:
     parser.add_argument("--model", default="bundled:smollm2-135m")
     parser.add_argument("--dtype", default="auto")
     parser.add_argument("--steps", default="10,20,40")
-    parser.add_argument("--measures", default="early_answers,removal,slrc,tracing")
+    parser.add_argument("--measures", default="early_answers,removal,slrc,tracing,decoding")
     parser.add_argument("--ways", default="naive,padded,depth_first,trunk_mask,vllm,ours")
     parser.add_argument("--every", type=int, default=5, help="tokens between cuts of `tracing`")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--once-above", type=float, default=30, metavar="SECONDS")
     parser.add_argument("--machine", default=platform.node() or "machine")
     parser.add_argument("--vllm", default="auto", help="auto, no, or an interpreter that has it")
     args = parser.parse_args()
+    ways, depths = args.ways.split(","), [int(n) for n in args.steps.split(",")]
+    if missing := {"naive", "ours"} - set(ways):
+        parser.error(f"--ways needs {' and '.join(sorted(missing))}: what others are held against")
+    names = args.measures.split(",")
     model = interp.load(args.model, dtype=args.dtype, verify_model=False)
     _ = model.number_ends
     out = Path(__file__).parent / "results" / f"peers_{args.machine}.csv"
-    ways, depths = args.ways.split(","), [int(n) for n in args.steps.split(",")]
     python = python_with_vllm(args.vllm) if "vllm" in ways else None
+    work = [(n, name) for n in depths for name in names if name != "decoding"]
+    work += [(0, name) for name in names if name == "decoding"]
     with ExitStack() as stack:
-        server = None
+        vllm = None
         if python is not None:
-            # lets its cache be emptied
-            os.environ["VLLM_SERVER_DEV_MODE"] = "1"
-            room = 400 + NEW_TOKENS + 2 * 25 * max(depths)
-            url = stack.enter_context(serving(python, model, room, ["--enable-prefix-caching"]))
-            location = str(resolve(args.model).location)
-            server = connect(args.model, [url], location=location, wait_s=600)
-        for n_steps in depths:
-            for name in args.measures.split(","):
-                table = measure(model, server, n_steps, name, ways, args.repeats, args.every)
-                table.insert(0, "model", args.model)
-                table.insert(1, "dtype", model.dtype)
-                table["run"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%MZ")
-                if out.is_file():
-                    table = pd.concat([pd.read_csv(out), table]).drop_duplicates(KEYS, keep="last")
-                table.to_csv(out, index=False)
+            room = 400 + max(WRITTEN.values()) + 2 * 25 * max(depths)
+            vllm = stack.enter_context(in_process(python, model, room))
+        for n_steps, name in work:
+            table = measure(
+                model,
+                vllm,
+                n_steps,
+                name,
+                ways,
+                repeats=args.repeats,
+                once_above=args.once_above,
+                every=args.every,
+            )
+            table.insert(0, "model", args.model)
+            table.insert(1, "dtype", model.dtype)
+            table["run"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%MZ")
+            if out.is_file():
+                table = pd.concat([pd.read_csv(out), table]).drop_duplicates(KEYS, keep="last")
+            table.to_csv(out, index=False)
 
 
 if __name__ == "__main__":
