@@ -37,6 +37,18 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         raise unwritable(path, error) from error
 
 
+def remove(path: Path) -> None:
+    """Remove a file if it is there.
+
+    Raises:
+        StoreError: it cannot be removed.
+    """
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise unwritable(path, error) from error
+
+
 def sync_folder(folder: Path) -> None:
     """Sync the entries of a folder to the disk, since a synced file is lost without its name.
 

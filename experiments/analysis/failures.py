@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from faithscope.experiments.files import StoreError
+
 Kind = Literal["table", "figure", "section", "score"]
 LIBRARIES = {"matplotlib", "pandas", "numpy", "scipy", "jinja2", "markupsafe"}
 """Packages whose own lines a reason does not name."""
@@ -27,9 +29,12 @@ class Failures:
 
     @contextmanager
     def kept(self, kind: Kind, name: str) -> Iterator[None]:
-        """A context whose exception is kept as the reason why this output is missing."""
+        """A context whose exception is kept as the reason why this output is missing; a folder that
+        cannot be written is no fault of the output, and stops them all."""
         try:
             yield
+        except StoreError:
+            raise
         except Exception as error:
             self.reasons[kind, name] = _reason(error)
 

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis.axes import BLUE, PURPLE
 from faithscope.experiments.analysis.textual import to_csv
-from faithscope.experiments.files import write_atomically
+from faithscope.experiments.files import remove, write_atomically
 
 STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
@@ -59,7 +59,7 @@ def save(picture: Picture, folder: Path) -> None:
     paths = {suffix: folder / f"{picture.name}.{suffix}" for suffix in ("png", "pdf", "csv")}
     if picture.figure is None:
         for path in paths.values():
-            path.unlink(missing_ok=True)
+            remove(path)
         return
     with mpl.rc_context(STYLE):
         _lay_out(picture.figure)

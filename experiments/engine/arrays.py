@@ -21,7 +21,7 @@ from safetensors.numpy import load, save
 
 from faithscope.experiments.engine.index import Index, beside
 from faithscope.experiments.engine.units import Key
-from faithscope.experiments.files import StoreError, make_folder, unwritable
+from faithscope.experiments.files import StoreError, make_folder, remove, unwritable
 from faithscope.probes.record import ARRAYS
 
 Arrays = dict[str, np.ndarray]
@@ -102,7 +102,7 @@ def pack(run_dir: Path, index: Index, stage: str) -> Path | None:
             tensors["|".join((*key[1:], name))] = tensor | {"data_offsets": offsets}
         end += len(body)
     if not end:
-        path.unlink(missing_ok=True)
+        remove(path)
         return None
     header = json.dumps(tensors).encode()
     header += b" " * (-len(header) % 8)

@@ -32,7 +32,7 @@ from faithscope.experiments.engine.tallies.input_report import FILE as INPUT_REP
 from faithscope.experiments.engine.tallies.input_report import InputReport
 from faithscope.experiments.engine.tallies.tally import Tally, forecast_of
 from faithscope.experiments.engine.units import Key
-from faithscope.experiments.files import make_folder, write_atomically
+from faithscope.experiments.files import make_folder, remove, write_atomically
 
 if TYPE_CHECKING:
     from faithscope.experiments.config.judge import JudgeConfig
@@ -190,7 +190,7 @@ class RunPlan(ABC, Generic[C, Item]):
             for name, text in self._kept().items():
                 path = store.run_dir / name
                 if text is None:
-                    path.unlink(missing_ok=True)
+                    remove(path)
                     continue
                 of_form = path.parent.name == PROMPTS and has_records(store.run_dir)
                 if of_form and _text(path) not in (None, text):
