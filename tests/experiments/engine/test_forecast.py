@@ -55,7 +55,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"Film number {i} was long, and the acting in it was {i} times bad." for i in range(STEPS)
     ]
     rows = [
-        {"id": "a", "question": "A dull film.", "steps": steps, "answer": "negative"},
+        {
+            **{"id": "a", "question": "A dull film.", "steps": steps, "answer": "negative"},
+            **{"gold": "positive", "prefilled": steps[0]},
+        },
         {"id": "b", "question": "A dull film!", "steps": steps[:5], "answer": "negative"},
     ]
     (folder / "chains.jsonl").write_text("\n".join(map(json.dumps, rows)))
