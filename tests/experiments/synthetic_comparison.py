@@ -36,7 +36,7 @@ NOTHING = {
     "families": pd.DataFrame(columns=["family", "other_family", "spearman"]),
     "agreement": pd.DataFrame(
         {k: pd.Series(dtype=bool) for k in ("discovered", "reversed", "one_probe")}
-    ).assign(p=math.nan, within=math.nan),
+    ).assign(p=math.nan, within=math.nan, tested_as=""),
 }
 """Tables of which the page says nothing."""
 FAMILIES = ("behavioural", "internal", "judged", "logit")
@@ -170,6 +170,7 @@ def run_of(
     text: str = "",
     label: Any = None,
     rule: float | None = None,
+    missing: str = "",
 ) -> Scores:
     """A run that measured every item: measure -> family and a value per trace, models in turn."""
     n = len(next(iter(values.values()))[1]) // len(models)
@@ -177,7 +178,13 @@ def run_of(
         {"dataset": "d", "task": "t", "item": f"i{i}", "model": m} for m in models for i in range(n)
     ]
     items = [
-        item_row(place, name, family, value, higher_is_faithful=True, forwards=cost, rule=rule)  # type: ignore[arg-type]
+        item_row(
+            *(place, name, family, value),  # type: ignore[arg-type]
+            higher_is_faithful=True,
+            forwards=cost,
+            rule=rule,
+            missing=missing,
+        )
         for cost, (name, (family, of)) in enumerate(values.items(), start=1)
         for place, value in zip(places, of, strict=True)
     ]

@@ -12,13 +12,14 @@ import numpy as np
 import pandas as pd
 from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
-from scipy.stats import false_discovery_control, rankdata
+from scipy.stats import rankdata
 
 from faithscope.experiments.analysis.cells import Count, Mean, rows_with
 from faithscope.experiments.analysis.columns import Column, by_name
 from faithscope.experiments.analysis.comparison.join import KEY, Joined
 from faithscope.experiments.analysis.comparison.scores import LABELS
 from faithscope.experiments.analysis.statistics import agreement as pairs_of
+from faithscope.experiments.analysis.statistics.multiple import false_discoveries
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, means
 from faithscope.experiments.analysis.statistics.stats import over
 from faithscope.experiments.analysis.tables import Table, computed_table
@@ -33,12 +34,13 @@ AGREEMENT = computed_table("agreement", (
     Column("n", meaning="Traces that both measures have a score of."),
     Column("spearman", "rho", "Spearman's rank correlation.", interval=True),
     Column("within", "rho within", "Correlation of ranks inside each model and task in which both "
-           "vary.", interval=True),
+           "vary; the interval leaves out 0 where p is at most .05.", interval=True),
     Column("n_within", "models and tasks in which both vary", "Pairs of model and task in which "
            "both measures vary on the traces that have both."),
     Column("p", meaning="p-value of rho within, against measures that are independent inside each "
            "model and task; by exchanging questions."),
-    Column("q", meaning="p corrected for the number of pairs (Benjamini and Hochberg)."),
+    Column("q", meaning="p corrected for the number of pairs that are tested (Benjamini and "
+           "Hochberg)."),
     Column("discovered", "beyond chance", "q of rho within is at most the rate of false "
            "discoveries."),
     Column("one_probe", meaning="Both are numbers of one probe, or of one form put to one judge, "
@@ -53,6 +55,8 @@ AGREEMENT = computed_table("agreement", (
     Column("ac2", "AC2", "Gwet's AC2 of the two verdicts, which does not fall where nearly all say "
            "the same.", interval=True),
     Column("phi", "φ", "Matthews' correlation of the two verdicts."),
+    Column("tested_as", meaning="An earlier pair whose measures rank the same traces just as these "
+           "do: both pairs are one test, which counts once."),
     CUT,
     Column("other_cut", "cut of the other", "What makes a verdict of the other measure's score: "
            "its own rule, else its median."),
@@ -159,11 +163,11 @@ def agreement_table(joined: Joined, how: Bootstrap, rate: float) -> pd.DataFrame
     called, cuts = verdicts(joined)
     n = pairs_of.counts(values)
     rho = pairs_of.spearman(values, clusters, how)
-    inside, n_inside = pairs_of.within(values, strata, clusters, how)
-    p = pairs_of.exchanged(values, strata, clusters, how.seed)
+    inside = pairs_of.within(values, strata, clusters, how.seed)
+    ranks = pairs_of.same_ranks(values, strata)
     of_verdicts = pairs_of.chance_corrected(called.to_numpy(dtype=float), clusters, how)
     across = _across(pd.DataFrame(values, columns=names), strata)
-    table = []
+    table, tests = [], {}
     for i, j in itertools.combinations(range(len(names)), 2):
         one, other = (joined.measures.loc[names[k]] for k in (i, j))
         row: dict[str, Any] = {"measure": names[i], "family": one["family"], "other": names[j]}
@@ -174,7 +178,11 @@ def agreement_table(joined: Joined, how: Bootstrap, rate: float) -> pd.DataFrame
         for name, pairs in {"spearman": rho, "within": inside, **of_verdicts}.items():
             row |= {name: pairs.value[i, j]}
             row |= {f"{name}_low": pairs.low[i, j], f"{name}_high": pairs.high[i, j]}
-        row |= {"n_within": int(n_inside[i, j]), "p": p[i, j] if n_inside[i, j] else math.nan}
+        row |= {"n_within": int(inside.strata[i, j]), "p": inside.p[i, j]}
+        test, own = frozenset((ranks[i], ranks[j])), f"{names[i]}|{names[j]}"
+        known = not math.isnan(row["p"])
+        row["tested_as"] = tests.setdefault(test, own) if known else ""
+        row["tested_as"] = "" if row["tested_as"] == own else row["tested_as"]
         row |= {"across": across[0][i, j], "n_settings": across[1]}
         few = row["n"] < pairs_of.FEWEST
         row["reason"] = "fewer than 5 traces have both" if few else ""
@@ -182,10 +190,11 @@ def agreement_table(joined: Joined, how: Bootstrap, rate: float) -> pd.DataFrame
             row["reason"] = "one of them does not vary"
         table.append(row)
     frame = AGREEMENT.filled(table)
-    q = numbers(frame["p"]).copy()
-    known = ~np.isnan(q)
-    if known.any():
-        q[known] = false_discovery_control(q[known])
+    known = frame["p"].notna().to_numpy()
+    own = frame["measure"] + "|" + frame["other"]
+    of_tests = frame["tested_as"].where(frame["tested_as"] != "", own)
+    q = np.full(len(frame), np.nan)
+    q[known] = false_discoveries(numbers(frame["p"])[known].tolist(), of_tests[known].tolist())
     discovered = q <= rate
     off_zero = (frame["spearman_low"] > 0) | (frame["spearman_high"] < 0)
     turned = frame["spearman"] * frame["within"] < 0

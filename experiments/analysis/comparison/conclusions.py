@@ -31,6 +31,13 @@ from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.tidy import count, keep, rows, where
 from faithscope.experiments.config.comparison import AS_GOOD
 
+CLAIMS = (
+    *("best", "as_good", "wrong_way", "gain", "agreement", "reversed", "disagreements"),
+    *("kinds_alike", "kinds_opposite", "pair_alike", "pair_opposite"),
+)
+"""Kinds of claims that sentences of comparisons make; `docs/conclusions.md` has their rates of
+falsehood."""
+
 
 class Sentence(NamedTuple):
     """A summary sentence of the first screen, and what it claims beyond the numbers of these
@@ -38,9 +45,8 @@ class Sentence(NamedTuple):
 
     words: str
     claim: str = ""
-    """Kind of claim: `best`, `as_good`, `wrong_way`, `gain`, `agreement`, `reversed`,
-    `disagreements`; empty for a sentence that only describes the data, or says that nothing can
-    be concluded."""
+    """Kind of claim, one of `CLAIMS`; empty for a sentence that only describes the data, or says
+    that nothing can be concluded."""
     of: tuple[str, ...] = ()
     """Measures, or kinds of disagreement, that the claim is about."""
 
@@ -210,20 +216,27 @@ def _agreement(tables: Tables, several: bool) -> Iterator[Sentence]:
     if told:
         words = f"Mean rank correlation of the measures of two families: {'; '.join(told)}."
         yield Sentence(words.replace("-", "−").replace("+nan", "inconclusive"))
-    pairs = tables["agreement"]
+    pairs = tables["agreement"].loc[tables["agreement"]["tested_as"].eq("")]
+    same = count(tables["agreement"]["tested_as"].ne(""))
     if not (n := count(pairs["p"].notna())):
         return
     inside = "vary within a model and task" if several else "vary"
     rest = ", however well they agree on models" if several else ""
     beyond = pairs.loc[pairs["discovered"]]
     apart, own = (keep(beyond, beyond["one_probe"] == one) for one in (False, True))
+    again = (
+        f" {same:,} further pairs rank the same traces just as one of these does, and are counted "
+        "once with it."
+        if same
+        else ""
+    )
     chance = " (a rate of false discoveries is kept: a few of these may be chance)"
     yield Sentence(
         f"Of {n:,} pairs of measures that {inside}, {len(beyond):,} rank traces"
         f"{' of one model and task' if several else ''} beyond chance: {_alike(apart)} of two "
         f"probes, and {_alike(own)} of one probe with itself, which are made of the same numbers"
         f"{chance if len(beyond) else ''}. Of the others it cannot be said that they agree on "
-        f"traces{rest}.",
+        f"traces{rest}.{again}",
         "agreement" if len(beyond) else "",
         tuple(f"{r['measure']}|{r['other']}" for r in rows(beyond)),
     )

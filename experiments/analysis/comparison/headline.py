@@ -1,9 +1,9 @@
 """Table `headline`: the comparison of kinds of evidence that was fixed before any data were seen.
 
 One primary measure stands for each kind (behaviour, log-probs, insides, judges). All others are
-exploratory. Every correlation has beside it the reliability of both measures, since two measures
-cannot correlate more than they agree with themselves, and the smallest correlation that so many
-questions can show.
+exploratory. Every correlation has beside it the smallest correlation that so many questions can
+show and, where a measure was taken twice (by a second run, judge or reading), its reliability,
+since two measures cannot correlate more than they agree with themselves.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,13 +21,13 @@ from scipy.stats import norm
 
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.comparison.agreement import DECIMALS, questions, settings
-from faithscope.experiments.analysis.comparison.join import KEY, Joined
-from faithscope.experiments.analysis.comparison.trust import LEVEL, holm
+from faithscope.experiments.analysis.comparison.join import Joined
+from faithscope.experiments.analysis.comparison.trust import LEVEL
 from faithscope.experiments.analysis.statistics import agreement as pairs_of
-from faithscope.experiments.analysis.statistics.resampling import Bootstrap
-from faithscope.experiments.analysis.statistics.stats import Estimate, percentiles
+from faithscope.experiments.analysis.statistics.multiple import holm
+from faithscope.experiments.analysis.statistics.stats import NOTHING, ROUNDING, Estimate
 from faithscope.experiments.analysis.tables import computed_table
-from faithscope.experiments.analysis.tidy import columns, where
+from faithscope.experiments.analysis.tidy import columns, only
 from faithscope.probes.framing import FRAMINGS
 
 KINDS = {
@@ -42,15 +42,11 @@ POWER = 0.8
 RANKS = 1.06
 """Variance of Fisher's z of a rank correlation, times n − 3 (Fieller, Hartley and Pearson,
 Biometrika 44, 1957)."""
-SPLITS = 10
-"""Number of random splits of a trace's steps whose correlations are averaged."""
-DEFINED = 0.9
-"""Least share of bootstrap draws with a disattenuated correlation for an interval of it."""
 FRAMING = "{framing}"
 """Stands for `prefix` and `reprompt` in the name of a primary measure."""
 RHO = Column("rho", "rho within", "Spearman's correlation of ranks inside each model and task in "
-             "which both measures vary, each turned so that more is more faithful.",
-             interval=True)  # fmt: skip
+             "which both measures vary, each turned so that more is more faithful. The interval "
+             "leaves out 0 where p, uncorrected, is at most .05.", interval=True)  # fmt: skip
 HEADLINE = computed_table("headline", (
     Column("one", "kind", "The first kind of evidence."),
     Column("two", "other kind", "The second kind of evidence."),
@@ -63,8 +59,9 @@ HEADLINE = computed_table("headline", (
     RHO,
     Column("p", meaning="p-value against measures that are independent inside each model and "
            "task; by exchanging questions."),
-    Column("p_corrected", "p, corrected", "p corrected for the number of rows that are tested "
-           "(Holm)."),
+    Column("p_corrected", "p, corrected", "p corrected for the number of tests (Holm)."),
+    Column("tested_as", meaning="An earlier row whose measures rank the same traces just as these "
+           "do: both rows are one test, which counts once."),
     Column("detectable", meaning="Smallest true correlation, of either sign, that the corrected "
            "test finds in 80 % of cases with so many questions (Fisher's z of ranks)."),
     Column("one_probe", meaning="Both measures are made of the same forward passes or replies, "
@@ -78,7 +75,8 @@ HEADLINE = computed_table("headline", (
            "not."),
     Column("disattenuated", "rho, disattenuated", "rho divided by the root of the product of both "
            "reliabilities: what rho would be without noise, if the noise of the two is "
-           "independent. It may exceed 1.", interval=True),
+           "independent. It may exceed 1. The interval holds all that the three intervals allow.",
+           interval=True),
     Column("reason", meaning="Why there is no correlation, or none without noise."),
 ))  # fmt: skip
 """A row per pair of kinds and framing, with the correlation of their primary measures."""
@@ -101,11 +99,17 @@ class Primary:
 
 @dataclass(frozen=True)
 class Reliability:
-    """Correlation of a measure with a repetition of itself, and the same in every draw."""
+    """Correlation of a measure with a repetition of itself; NaN where it was not repeated, or
+    where one of the two does not vary."""
 
     estimate: Estimate
-    draws: np.ndarray
     by: str
+    """How it was repeated; empty where it was not."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether the repetition ranks the traces just as the measure does."""
+        return self.estimate.value >= 1 - ROUNDING
 
 
 @dataclass(frozen=True)
@@ -134,34 +138,60 @@ def detectable(n_questions: int, n_settings: int, tests: int = 1) -> float:
     return float(np.tanh(away * math.sqrt(RANKS / free)))
 
 
-def headline_table(
-    joined: Joined, primaries: Mapping[str, Primary], how: Bootstrap
-) -> pd.DataFrame:
+def headline_table(joined: Joined, primaries: Mapping[str, Primary], seed: int) -> pd.DataFrame:
     """The table `HEADLINE` of a comparison.
 
     Args:
         primaries: kind of evidence -> its primary measure.
     """
     strata, clusters = settings(joined), questions(joined)
-    table, values = [], joined.oriented.round(DECIMALS)
+    values = joined.oriented.round(DECIMALS)
+    repeated: dict[_Side, Reliability] = {}
+    table: list[dict[str, Any]] = []
+    tests: dict[Hashable, dict[str, Any]] = {}
     for one, two in itertools.combinations(KINDS, 2):
         framed = primaries[one].framed or primaries[two].framed
         for framing in FRAMINGS if framed else ("",):
             sides = [_side(joined, kind, primaries[kind], framing) for kind in (one, two)]
             row: dict[str, Any] = {"one": one, "two": two, "framing": framing}
             row |= {"measure": sides[0].measure, "other": sides[1].measure, "n": 0}
-            row |= {"n_questions": 0}
+            row |= {"n_questions": 0, "tested_as": ""}
             row |= {"reason": "; ".join(dict.fromkeys(s.reason for s in sides if s.reason))}
             if not row["reason"]:
-                row |= _correlated(joined, values, sides, strata, clusters, how)
+                names = [side.measure for side in sides]
+                for side in sides:
+                    if side not in repeated:
+                        of = (joined, values, side, strata, clusters, seed)
+                        repeated[side] = _reliability(*of)
+                reliabilities = [repeated[side] for side in sides]
+                row |= _correlated(joined, values, names, reliabilities, strata, clusters, seed)
+                first = tests.setdefault(_test(only(values, names), strata), row)
+                if first is not row and "p" in first:
+                    # drawn with other exchanges: the same test has one result
+                    row |= {of: first[of] for of in ("rho", "rho_low", "rho_high", "p")}
+                    row |= {"tested_as": named(first)}
             table.append(row)
     tested = [row for row in table if not math.isnan(row.get("p", math.nan))]
-    corrected = holm([row["p"] for row in tested])
+    same = [row["tested_as"] or named(row) for row in tested]
+    corrected = holm([row["p"] for row in tested], same)
     for row, p in zip(tested, corrected, strict=True):
-        n_settings = row.pop("n_settings")
         row |= {"p_corrected": p}
-        row |= {"detectable": detectable(row["n_questions"], n_settings, len(tested))}
+        n_settings = row.pop("n_settings")
+        row |= {"detectable": detectable(row["n_questions"], n_settings, len(set(same)))}
     return HEADLINE.filled(table)
+
+
+def named(row: Mapping[str, Any]) -> str:
+    """Name of a row of `HEADLINE` as it stands in the column `tested_as`."""
+    return ", ".join(filter(None, (row["one"], row["two"], row["framing"])))
+
+
+def _test(pair: pd.DataFrame, strata: np.ndarray) -> Hashable:
+    """A key that is equal for pairs of measures whose correlation within strata is the same
+    test."""
+    both = pair.notna().all(axis=1).to_numpy()
+    ranks = pairs_of.same_ranks(pair.to_numpy(dtype=float)[both], strata[both])
+    return both.tobytes(), frozenset(ranks)
 
 
 def _side(joined: Joined, kind: str, primary: Primary, framing: str) -> _Side:
@@ -188,50 +218,52 @@ def _is(measure: str, name: str) -> bool:
 def _correlated(
     joined: Joined,
     values: pd.DataFrame,
-    sides: Sequence[_Side],
+    names: Sequence[str],
+    reliabilities: Sequence[Reliability],
     strata: np.ndarray,
     clusters: np.ndarray,
-    how: Bootstrap,
+    seed: int,
 ) -> dict[str, Any]:
-    names = [side.measure for side in sides]
     pair = values[names].to_numpy(dtype=float)
     both = ~np.isnan(pair).any(axis=1)
     row: dict[str, Any] = {"n": int(both.sum()), "n_questions": len(set(clusters[both]))}
     made_of = [tuple(joined.measures.loc[name, ["probe", "judge"]]) for name in names]
     row |= {"one_probe": made_of[0] == made_of[1]}
-    whole, draws = pairs_of.within_drawn(pair, strata, clusters, how)
-    rho = whole[0, 1]
-    reliabilities = [_reliability(joined, values, s, strata, clusters, how) for s in sides]
+    rho, p = _within(pair, strata, clusters, seed)
     for name, of in zip(("", "other_"), reliabilities, strict=True):
         row |= columns(f"{name}reliability", of.estimate) | {f"{name}reliability_by": of.by}
-    if math.isnan(rho):
+    if math.isnan(rho.value):
         flat = [n for n, x in zip(names, pair.T, strict=True) if len(set(x[both])) < 2]
         few = f"fewer than {pairs_of.FEWEST} traces have both"
         vary = f"{' and '.join(flat) or 'one of the two'} does not vary within a model and task"
         return row | {"reason": few if both.sum() < pairs_of.FEWEST else vary}
-    row |= columns("rho", _estimate(rho, draws[:, 0, 1], row["n"], row["n_questions"]))
-    p = pairs_of.exchanged(pair, strata, clusters, how.seed)[0, 1]
-    row |= {"p": p, "n_settings": len(set(strata[both]))}
-    unknown = [n for n, of in zip(names, reliabilities, strict=True) if not of.estimate.low > 0]
-    if unknown:
-        unsure = f"no reliability above 0 is known of {' and '.join(unknown)}"
-        return row | {"reason": unsure}
-    product = np.prod([of.estimate.value for of in reliabilities])
-    with np.errstate(invalid="ignore"):
-        noise = [np.where(of.draws > 0, of.draws, np.nan) for of in reliabilities]
-        drawn = draws[:, 0, 1] / np.sqrt(noise[0] * noise[1])
-    drawn = drawn if np.mean(~np.isnan(drawn)) >= DEFINED else np.array([])
-    return row | columns(
-        "disattenuated", _estimate(rho / math.sqrt(product), drawn, row["n"], row["n_questions"])
+    row |= columns("rho", rho) | {"p": p, "n_settings": len(set(strata[both]))}
+    if not all(of.by for of in reliabilities):
+        return row
+    for name, of in zip(names, reliabilities, strict=True):
+        if of.exact or not of.estimate.low > 0:
+            why = "repeats itself exactly" if of.exact else "is not shown to agree with itself"
+            return row | {"reason": f"{name} {why}"}
+    return row | columns("disattenuated", _disattenuated(rho, reliabilities))
+
+
+def _disattenuated(rho: Estimate, reliabilities: Sequence[Reliability]) -> Estimate:
+    """A correlation over the root of two reliabilities, which leaves out 0 where it does."""
+    value, low, high = (
+        np.prod([getattr(of.estimate, end) for of in reliabilities]) ** -0.5
+        for end in ("value", "low", "high")
     )
+    ends = [end * by for end in (rho.low, rho.high) for by in (low, high)]
+    return Estimate(rho.value * value, min(ends), max(ends), rho.n)
 
 
-def _estimate(value: float, draws: np.ndarray, n: int, n_questions: int) -> Estimate:
-    return Estimate(float(value), *percentiles(draws, n_questions), n)
-
-
-def _unknown(n: int) -> Estimate:
-    return Estimate(math.nan, math.nan, math.nan, n)
+def _within(
+    pair: np.ndarray, strata: np.ndarray, clusters: np.ndarray, seed: int
+) -> tuple[Estimate, float]:
+    """The correlation of two measures within strata, and its p-value."""
+    of = pairs_of.within(pair, strata, clusters, seed)
+    value, low, high, p = (float(x[0, 1]) for x in (of.value, of.low, of.high, of.p))
+    return Estimate(value, low, high, int((~np.isnan(pair)).all(axis=1).sum())), p
 
 
 def _reliability(
@@ -240,60 +272,16 @@ def _reliability(
     side: _Side,
     strata: np.ndarray,
     clusters: np.ndarray,
-    how: Bootstrap,
+    seed: int,
 ) -> Reliability:
-    """Reliability of a measure: its correlation with a second measurement, else that of halves of
-    its steps; NaN where there is neither."""
-    if side.again:
-        pair = values[[side.measure, side.again]].to_numpy(dtype=float)
-        whole, draws = pairs_of.within_drawn(pair, strata, clusters, how)
-        judges = joined.measures.loc[[side.measure, side.again], "judge"]
-        bare = {re.sub(r" [(\[].*", "", name) for name in (side.measure, side.again)}
-        by = "second run" if len(bare) == 1 else "other reading"
-        by = "second judge" if len(set(judges)) > 1 else by
-        n = int((~np.isnan(pair)).all(axis=1).sum())
-        return _reliability_of(
-            *(whole[0, 1], draws[:, 0, 1], n, len(set(clusters))), f"{by}: {side.again}"
-        )
-    halves = _halves(joined, side.measure, how.seed)
-    if halves is None:
-        return Reliability(_unknown(0), np.full(how.resamples, math.nan), "")
-    whole, draws = pairs_of.within_drawn(halves, strata, clusters, how)
-    pairs = np.arange(SPLITS) * 2
-    r, drawn = whole[pairs, pairs + 1].mean(), draws[:, pairs, pairs + 1].mean(axis=1)
-    n = int((~np.isnan(halves)).all(axis=1).sum())
-    of = (float(_of_whole(r)), _of_whole(drawn), n, len(set(clusters)))
-    return _reliability_of(*of, "halves of the steps")
-
-
-def _of_whole(halves: Any) -> np.ndarray:
-    """Reliability of a measure from the correlation of its halves (Spearman and Brown). A negative
-    correlation stays as it is: halves that deny each other are no repetition."""
-    return np.where(np.asarray(halves) > 0, 2 * halves / (1 + np.abs(halves)), halves)
-
-
-def _reliability_of(
-    value: float, draws: np.ndarray, n: int, n_questions: int, by: str
-) -> Reliability:
-    if math.isnan(value):
-        return Reliability(_unknown(n), draws, f"{by}, which do not vary")
-    return Reliability(_estimate(value, draws, n, n_questions), draws, by)
-
-
-def _halves(joined: Joined, measure: str, seed: int) -> np.ndarray | None:
-    """(traces, 2 × `SPLITS`) mean credit of two random halves of a trace's steps, split by split;
-    NaN for a trace of one step. None for a measure without credits of steps."""
-    steps = where(joined.steps, measure=measure)
-    if steps.empty:
-        return None
-    rng = np.random.default_rng(seed)
-    credits = {key: of["value"].to_numpy(dtype=float) for key, of in steps.groupby(list(KEY))}
-    halves = np.full((len(joined.index), 2 * SPLITS), np.nan)
-    for i, key in enumerate(joined.index):
-        of_trace = credits.get(key, np.array([]))
-        if len(of_trace) < 2:
-            continue
-        for split in range(SPLITS):
-            order = rng.permutation(of_trace)
-            halves[i, 2 * split : 2 * split + 2] = [order[0::2].mean(), order[1::2].mean()]
-    return None if np.isnan(halves).all() else halves.round(DECIMALS)
+    """Reliability of a measure: its correlation with a second measurement."""
+    if not side.again:
+        return Reliability(NOTHING, "")
+    pair = values[[side.measure, side.again]].to_numpy(dtype=float)
+    estimate, _ = _within(pair, strata, clusters, seed)
+    judges = joined.measures.loc[[side.measure, side.again], "judge"]
+    bare = {re.sub(r" [(\[].*", "", name) for name in (side.measure, side.again)}
+    by = "second run" if len(bare) == 1 else "other reading"
+    by = "second judge" if len(set(judges)) > 1 else by
+    flat = ", one of which does not vary" if math.isnan(estimate.value) else ""
+    return Reliability(estimate, f"{by}: {side.again}{flat}")

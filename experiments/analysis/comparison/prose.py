@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 
 from faithscope.experiments.analysis.comparison.agreement import questions
-from faithscope.experiments.analysis.comparison.join import Joined
-from faithscope.experiments.analysis.comparison.scores import COSTS, of_correctness
+from faithscope.experiments.analysis.comparison.join import OTHER_MODEL, OTHER_TRACE, Joined
+from faithscope.experiments.analysis.comparison.scores import (
+    COSTS,
+    FAILED,
+    NOT_RUN,
+    of_correctness,
+)
 from faithscope.experiments.analysis.comparison.scores_vs_labels import ALL, Target
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.tidy import count, numbers, rows, where
@@ -18,6 +23,10 @@ from faithscope.experiments.analysis.wording import planted_variant
 
 FEW, FEW_OF_KIND, FEW_QUESTIONS = 100, 30, 30
 """Numbers of traces, of traces per class, and of questions, below which the page warns."""
+GAPS = 4
+"""Number of measures whose own gaps are listed in a sentence."""
+NEVER_MEASURED = (NOT_RUN, FAILED, OTHER_TRACE, OTHER_MODEL)
+"""Reasons for a missing score that say nothing of the trace."""
 APART = 0.1
 """Difference between AUROC over all traces and within models and tasks that calls for a caution."""
 UNITS = {"forwards": "model calls", "tokens": "tokens", "seconds": "seconds", "dollars": "dollars"}
@@ -76,8 +85,34 @@ def cautions(tables: Tables, joined: Joined, of_labels: list[Target]) -> list[st
             f"{empty:,} of {cells:,} cells have no score; the last section counts "
             "them by reason. Measures are compared on the traces that have both."
         )
+    said += own_gaps(joined, joined.measures.index)
     said.append("Measures that agree may agree on the same mistake: agreement is no truth.")
     return said
+
+
+def own_gaps(joined: Joined, measures: Iterable[str]) -> Iterator[str]:
+    """Sentence on the measures that leave out traces themselves, by what they found (a judge that
+    is uncertain, an answer that nobody can read), those that leave out most first."""
+    gone = joined.missing.loc[~joined.missing["reason"].isin(("measured", *NEVER_MEASURED))]
+    by_measure = {
+        str(name): of for name, of in gone.groupby("measure", sort=False) if name in set(measures)
+    }
+    most = sorted(by_measure.items(), key=lambda pair: -int(numbers(pair[1]["n"]).sum()))
+    told = [
+        markup(
+            "<code>{}</code> {} of {} ({})",
+            *(name, f"{int(numbers(of['n']).sum()):,}", f"{int(of['n_items'].iloc[0]):,}"),
+            ", ".join(f"{row['reason'].replace('_', ' ')} {row['n']:,}" for row in rows(of)),
+        )
+        for name, of in most[:GAPS]
+    ]
+    if told:
+        others = f", and {len(most) - GAPS:,} other measures" if len(most) > GAPS else ""
+        yield markup(
+            "Traces that a measure leaves out itself, by what it found of them: {}{}. It is "
+            "compared on the others, which need not be like these.",
+            *(markup("; ".join("{}" for _ in told), *told), others),
+        )
 
 
 def _apart(tables: Tables, label: str) -> Iterator[str]:

@@ -72,10 +72,11 @@ def _agreement(named: Named) -> Section:
         named("agreement"),
         "Where measures agree",
         "Every measure is turned so that more of it says more faithful. Intervals come from "
-        "drawing questions, all models' traces of a question together. A pair of measures is "
+        "drawing questions, all models' traces of a question together; those of rho within come "
+        "from exchanging questions, as its p-values do. A pair of measures is "
         "beyond chance where they rank the traces of the same model and task alike, or contrary, "
-        "more than measures would that are independent of each other there: p-values come from "
-        "exchanging questions, and are corrected for the number of pairs by Benjamini and "
+        "more than measures would that are independent of each other there; p-values "
+        "are corrected for the number of pairs by Benjamini and "
         "Hochberg. That two measures tell models apart alike is in rho over all traces, and is not "
         "tested: a few models are too few. κ, AC2 and φ are of verdicts: each measure "
         "is cut at its own rule, else at its median, before any label is seen.",

@@ -8,13 +8,12 @@ Every sentence on the page that names a best measure, or a direction, rests on t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from statsmodels.stats.multitest import multipletests
 
 from faithscope.experiments.analysis.cells import Lines
 from faithscope.experiments.analysis.columns import SHARED, Column
@@ -33,8 +32,10 @@ from faithscope.experiments.analysis.comparison.scores_vs_labels import (
     Target,
 )
 from faithscope.experiments.analysis.statistics import detection
+from faithscope.experiments.analysis.statistics.agreement import same_ranks
 from faithscope.experiments.analysis.statistics.areas import area, behind, p_as_good
 from faithscope.experiments.analysis.statistics.exchanging import exchange_test
+from faithscope.experiments.analysis.statistics.multiple import holm
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import Table, computed_table
 from faithscope.experiments.analysis.tidy import columns
@@ -149,6 +150,7 @@ def trust_table(
     """
     whole = against.loc[(against["by"] == ALL) & against["pooled"].notna()]
     of_label: dict[str, list[dict[str, Any]]] = {}
+    tests: dict[tuple[str, str], tuple[str, bytes]] = {}
     for target in of_labels:
         order, ascending = ["auroc", *COSTS], [False, *(True for _ in COSTS)]
         chosen = whole.loc[whole["label"] == target.label].round({"auroc": DECIMALS})
@@ -163,27 +165,27 @@ def trust_table(
             scores = target.matrix([row["measure"] for row in compared])
             of = (target.unfaithful, target.settings, target.clusters, how.seed)
             chance = exchange_test(scores, *of)
-            for row, highest, low in zip(compared, chance.highest, chance.low, strict=True):
+            ranks = same_ranks(scores, target.settings)
+            of_rows = zip(compared, chance.highest, chance.low, ranks, strict=True)
+            for row, highest, low, own in of_rows:
                 row |= {"p_highest": float(highest), "p_wrong_way": float(low)}
+                tests[target.label, row["measure"]] = (target.label, own)
                 if math.isnan(highest):
                     row["reason"] = ONE_SCORE
         of_label[target.label] = lines
     tested = [r for lines in of_label.values() for r in lines if not math.isnan(r["p_highest"])]
     n_labels = len({row["label"] for row in tested})
-    for row, p in zip(tested, holm([row["p_wrong_way"] for row in tested]), strict=True):
+    same = [tests[row["label"], row["measure"]] for row in tested]
+    wrong_way = holm([row["p_wrong_way"] for row in tested], same)
+    for row, p in zip(tested, wrong_way, strict=True):
         row |= {"p_highest": min(1.0, n_labels * row["p_highest"]), "p_wrong_way": p}
         row |= {"told": bool(row["p_highest"] <= LEVEL and row["least_low"] > 0.5)}
         row |= {"wrong_way": bool(p <= LEVEL and row["most_high"] < 0.5)}
     for lines in of_label.values():
         # measures that beat chance come first, though another may be higher on fewer traces
         lines.sort(key=lambda row: (row["reason"] != "", row["told"] is False))
-    _held_behind(of_labels, of_label, bound)
+    _held_behind(of_labels, of_label, bound, tests)
     return TRUST.filled(row for lines in of_label.values() for row in lines)
-
-
-def holm(p: list[float]) -> list[float]:
-    """p-values corrected for their number by Holm's procedure; an empty list stays empty."""
-    return np.asarray(multipletests(p, method="holm")[1]).tolist() if p else []
 
 
 def _bounds(target: Target, row: Mapping[str, Any]) -> dict[str, float]:
@@ -205,6 +207,7 @@ def _held_behind(
     of_labels: list[Target],
     of_label: Mapping[str, list[dict[str, Any]]],
     bound: float,
+    tests: Mapping[tuple[str, str], Hashable],
 ) -> None:
     """Adds `behind` and `as_good` to every row: the comparison with the best measure of the label,
     for monitors with the best monitor."""
@@ -223,5 +226,6 @@ def _held_behind(
             p = p_as_good(highest, mine, bound)
             if first["told"] is not False and row is not first and not math.isnan(p):
                 equal.append((row, p))
-    for (row, _), p in zip(equal, holm([p for _, p in equal]), strict=True):
+    same = [tests.get((r["label"], r["measure"]), (r["label"], r["measure"])) for r, _ in equal]
+    for (row, _), p in zip(equal, holm([p for _, p in equal], same), strict=True):
         row["as_good"] = bool(p <= LEVEL)

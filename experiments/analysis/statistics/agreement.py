@@ -14,10 +14,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
+from scipy.stats import t
 
 from faithscope.experiments.analysis.statistics.exchanging import (
     EXCHANGES,
     ROUNDING,
+    exchangeable,
     permutations,
 )
 from faithscope.experiments.analysis.statistics.resampling import (
@@ -26,11 +28,19 @@ from faithscope.experiments.analysis.statistics.resampling import (
     middle_ranks,
     weights,
 )
-from faithscope.experiments.analysis.statistics.stats import over, percentiles_of
+from faithscope.experiments.analysis.statistics.stats import CONFIDENCE, over, percentiles_of
 
 Matrix = Float[np.ndarray, "measures measures"]
 FEWEST = 5
 """Least number of rows for comparing two measures."""
+EXCHANGEABLE = 0.8
+"""Least share of rows that can be exchanged, for an interval: the others would count as certain."""
+KEPT = 16_000_000
+"""Largest number of exchanged correlations that are held at once."""
+FARTHEST, HALVINGS = 9.0, 60
+"""Farthest Fisher's z of an interval's end, and steps by which an end is found."""
+DECIMALS = 9
+"""Number of decimals in which ranks are compared."""
 Prepare = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 """Maps (rows, measures), (draws, rows) and the mask of rows to (draws, rows, measures)."""
 Statistic = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -44,6 +54,16 @@ class Pairs:
     value: Matrix
     low: Matrix
     high: Matrix
+
+
+@dataclass(frozen=True)
+class Within(Pairs):
+    """Correlations within strata; the interval leaves out 0 where p is at most 1 - `CONFIDENCE`,
+    and nowhere else."""
+
+    p: Matrix
+    strata: Int[np.ndarray, "measures measures"]
+    """Number of strata in which both measures vary."""
 
 
 def counts(values: Float[np.ndarray, "rows measures"]) -> Int[np.ndarray, "measures measures"]:
@@ -64,108 +84,170 @@ def spearman(
 
 
 def within(
-    values: Float[np.ndarray, "rows measures"],
-    strata: np.ndarray,
-    clusters: Clusters,
-    how: Bootstrap,
-) -> tuple[Pairs, Int[np.ndarray, "measures measures"]]:
-    """Correlation of every two measures within strata, and the number of strata that enter it.
+    values: Float[np.ndarray, "rows measures"], strata: np.ndarray, clusters: Clusters, seed: int
+) -> Within:
+    """Correlation of every two measures within strata, with a test and an interval that do not
+    disagree.
 
     The ranks of two measures are taken inside each stratum, over the rows that have both, as shares
     of its rows. A stratum in which either measure does not vary is left out of numerator and
-    denominator. The bootstrap weighs these ranks and centres them in each stratum.
-    """
-    codes = np.unique(strata, return_inverse=True)[1]
-    n = values.shape[1]
-    used = np.zeros((n, n), dtype=int)
-    for rows, one, other in _blocks(values):
-        for stratum in np.unique(codes[rows]):
-            here = values[rows & (codes == stratum)]
-            varies = here.max(axis=0) > here.min(axis=0)
-            both = np.logical_and.outer(varies[one], varies[other])
-            used[np.ix_(one, other)] += both
-            if one != other:
-                used[np.ix_(other, one)] += both.T
-    return _paired(values, clusters, how, *_within(codes)), used
-
-
-def within_drawn(
-    values: Float[np.ndarray, "rows measures"],
-    strata: np.ndarray,
-    clusters: Clusters,
-    how: Bootstrap,
-) -> tuple[Matrix, Float[np.ndarray, "draws measures measures"]]:
-    """Correlation of every two measures within strata (`within`), and its value in every draw of
-    the bootstrap. Draws of the same clusters with the same seed take the same clusters, so that
-    statistics of different measures may be combined draw by draw."""
-    n = values.shape[1]
-    whole, draws = np.full((n, n), np.nan), np.full((how.resamples, n, n), np.nan)
-    codes = np.unique(strata, return_inverse=True)[1]
-    for left, right, point, drawn in _draws(values, clusters, how, *_within(codes)):
-        whole[np.ix_(left, right)], whole[np.ix_(right, left)] = point, point.T
-        every = range(how.resamples)
-        draws[np.ix_(every, left, right)] = drawn
-        draws[np.ix_(every, right, left)] = drawn.transpose(0, 2, 1)
-    return whole, draws
-
-
-def _within(codes: np.ndarray) -> tuple[Prepare, Statistic]:
-    """Ranks inside strata, and their correlation within strata, as `_draws` takes them.
-
-    Args:
-        codes: (rows,) number of the stratum of every row.
-    """
-
-    def inside(block: np.ndarray, times: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(_ranks_inside(block, codes[rows]), (len(times), *block.shape))
-
-    def correlation(
-        a: np.ndarray, b: np.ndarray, times: np.ndarray, rows: np.ndarray
-    ) -> np.ndarray:
-        above, left, right = (np.zeros((len(times), a.shape[2], b.shape[2])) for _ in range(3))
-        for stratum in np.unique(codes[rows]):
-            here = codes[rows] == stratum
-            together, of_a, of_b = _spread(a[:, here], b[:, here], times[:, here])
-            both = (of_a > ROUNDING) & (of_b > ROUNDING)
-            above += np.where(both, together, 0)
-            left += np.where(both, of_a, 0)
-            right += np.where(both, of_b, 0)
-        return over(above, np.sqrt(left * right))
-
-    return inside, correlation
-
-
-def exchanged(
-    values: Float[np.ndarray, "rows measures"], strata: np.ndarray, clusters: Clusters, seed: int
-) -> Matrix:
-    """Two-sided p-values of `within` by a permutation test, for the null hypothesis that measures
-    are independent inside each stratum (counted as scipy's `permutation_test` does).
+    denominator.
 
     `EXCHANGES` times, values of one measure are exchanged between whole clusters that have rows in
-    the same strata. This keeps dependence within clusters and differences between strata. The least
-    p is 2 / (`EXCHANGES` + 1), and greater if there are so few clusters that exchanges repeat.
+    the same strata. This keeps dependence within clusters and differences between strata. p-values
+    are two-sided, for the null hypothesis that measures are independent inside each stratum, and
+    counted as scipy's `permutation_test` does. The least p is 2 / (`EXCHANGES` + 1), and greater if
+    there are so few clusters that exchanges repeat.
+
+    The interval holds the correlations that the same exchanges would not reject at 1 -
+    `CONFIDENCE`, as distances in Fisher's z whose spread grows with the correlation in question as
+    Bonett and Wright (Psychometrika 65, 2000) say of ranks. Where Student's interval of z from the
+    influence of every cluster is wider (as for scores of few values), its ends are taken, but not
+    across 0: the interval leaves out 0 where p is at most .05, and nowhere else. There is no
+    interval where ranks are the same or reversed, where fewer than `FEWEST` rows differ from the
+    commonest score of their stratum, or where less than `EXCHANGEABLE` of the rows can be
+    exchanged.
     """
     codes = np.unique(strata, return_inverse=True)[1]
     names = np.asarray(clusters, dtype=str)
-    p = np.full((values.shape[1],) * 2, np.nan)
+    n = values.shape[1]
+    found = {name: np.full((n, n), np.nan) for name in ("value", "low", "high", "p", "strata")}
     for rows, left, right in _blocks(values):
-        a, b = (_ranks_inside(values[rows][:, side], codes[rows]) for side in (left, right))
-        a = a - pd.DataFrame(a).groupby(codes[rows]).transform("mean").to_numpy()
-        observed, at_most, at_least = a.T @ b, 0, 0
-        for places in permutations(names[rows], codes[rows], seed, b.shape[1]):
-            drawn = (a.T @ b[places].reshape(len(b), -1)).reshape(len(left), -1, len(right))
-            at_most += (drawn <= observed[:, None] + ROUNDING).sum(axis=1)
-            at_least += (drawn >= observed[:, None] - ROUNDING).sum(axis=1)
-        block = np.minimum(1.0, 2 * (np.minimum(at_most, at_least) + 1) / (EXCHANGES + 1))
-        p[np.ix_(left, right)], p[np.ix_(right, left)] = block, block.T
-    return p
+        a, b = (_Ranked.of(values[rows][:, side], codes[rows]) for side in (left, right))
+        width = max(1, KEPT // (EXCHANGES * len(left)))
+        parts = [
+            _tested(a, b.some(slice(at, at + width)), names[rows], seed)
+            for at in range(0, len(right), width)
+        ]
+        for name, of in zip(found, np.concatenate(parts, axis=2), strict=True):
+            found[name][np.ix_(left, right)], found[name][np.ix_(right, left)] = of, of.T
+    used = np.nan_to_num(found.pop("strata")).astype(int)
+    return Within(**found, strata=used)
 
 
-def _ranks_inside(
+@dataclass(frozen=True)
+class _Ranked:
+    """Some measures, ranked inside strata."""
+
+    ranks: Float[np.ndarray, "rows measures"]
+    """Ranks as shares of the rows of a stratum, minus their mean there."""
+    strata: Int[np.ndarray, " rows"]
+    spread: Float[np.ndarray, "strata measures"]
+    """Sum of the squares of ranks."""
+
+    @classmethod
+    def of(cls, values: Float[np.ndarray, "rows measures"], strata: np.ndarray) -> _Ranked:
+        ranks, codes = centred_ranks(values, strata), np.unique(strata, return_inverse=True)[1]
+        member = codes == np.arange(codes.max(initial=0) + 1)[:, None]
+        return cls(ranks, codes, member.astype(float) @ ranks**2)
+
+    @property
+    def varies(self) -> Float[np.ndarray, "strata measures"]:
+        """1 where a measure varies in a stratum, else 0."""
+        return (self.spread > ROUNDING).astype(float)
+
+    @property
+    def differing(self) -> Int[np.ndarray, " measures"]:
+        """Number of rows whose rank is not the commonest of their stratum."""
+        strata = [self.ranks[self.strata == i].round(DECIMALS) for i in range(len(self.spread))]
+        most = [[np.unique(x, return_counts=True)[1].max() for x in of.T] for of in strata]
+        return len(self.ranks) - np.sum(most, axis=0)
+
+    def some(self, measures: slice) -> _Ranked:
+        return _Ranked(self.ranks[:, measures], self.strata, self.spread[:, measures])
+
+
+def _tested(
+    a: _Ranked, b: _Ranked, clusters: np.ndarray, seed: int
+) -> Float[np.ndarray, "5 left right"]:
+    """Correlations of two sides' measures, ends of their intervals, p-values, and the numbers of
+    strata in which both vary."""
+    spread = a.spread.T @ b.varies, a.varies.T @ b.spread
+    scale, shape = np.sqrt(spread[0] * spread[1]), (a.ranks.shape[1], -1, b.ranks.shape[1])
+    drawn, at = np.empty((EXCHANGES, *scale.shape)), 0
+    for places in permutations(clusters, a.strata, seed, scale.shape[1]):
+        of = (a.ranks.T @ b.ranks[places].reshape(len(places), -1)).reshape(shape)
+        drawn[at : at + of.shape[1]] = np.moveaxis(of, 1, 0)
+        at += of.shape[1]
+    observed, known = a.ranks.T @ b.ranks, scale > ROUNDING
+    at_most = (drawn <= observed + ROUNDING).sum(axis=0)
+    at_least = (drawn >= observed - ROUNDING).sum(axis=0)
+    p = np.minimum(1.0, 2 * (np.minimum(at_most, at_least) + 1) / (EXCHANGES + 1))
+    tail = int((1 - CONFIDENCE) / 2 * (EXCHANGES + 1))
+    drawn.partition((tail - 1, EXCHANGES - tail), axis=0)
+    quantiles = drawn[tail - 1] - ROUNDING, drawn[EXCHANGES - tail] + ROUNDING
+    rho = over(observed, scale)
+    ends = _not_rejected(rho, *(over(quantile, scale) for quantile in quantiles))
+    ends = _widened(ends, rho, _influence(a, b, rho, spread, clusters))
+    few = np.minimum.outer(a.differing, b.differing) < FEWEST
+    if exchangeable(clusters, a.strata) < EXCHANGEABLE:
+        few[:] = True
+    ends = np.where(few | (np.abs(rho) > 1 - ROUNDING), np.nan, ends)
+    return np.where(known, np.stack([rho, *ends, p, a.varies.T @ b.varies]), np.nan)
+
+
+def _not_rejected(rho: np.ndarray, at_most: np.ndarray, at_least: np.ndarray) -> np.ndarray:
+    """Ends of the interval of correlations, from both quantiles of those of exchanged rows."""
+    ends = []
+    for quantile, sign in ((at_least, 1), (-at_most, -1)):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z, far = np.arctanh(sign * rho), np.arctanh(np.clip(quantile, -1, 1))
+            # the end is below the estimate: halve the span that holds it
+            low, high = np.full(rho.shape, -FARTHEST), np.minimum(z, FARTHEST)
+            for _ in range(HALVINGS):
+                middle = (low + high) / 2
+                inside = z - middle <= np.sqrt(1 + np.tanh(middle) ** 2 / 2) * far
+                low, high = np.where(inside, low, middle), np.where(inside, middle, high)
+        ends.append(sign * np.tanh(high))
+    return np.stack(ends)
+
+
+def _influence(
+    a: _Ranked,
+    b: _Ranked,
+    rho: np.ndarray,
+    spread: tuple[np.ndarray, np.ndarray],
+    clusters: np.ndarray,
+) -> Float[np.ndarray, "clusters left right"]:
+    """By how much each cluster moves a correlation; the sum of squares is its variance."""
+    codes = np.unique(clusters, return_inverse=True)[1]
+    left, right = a.ranks[:, :, None], b.ranks[:, None, :]
+    both = (np.where(x > 0, x, np.nan) for x in spread)
+    of_a, of_b = (1 / x for x in both)
+    moved = left * right * np.sqrt(of_a * of_b)
+    moved -= rho / 2 * left**2 * b.varies[b.strata][:, None, :] * of_a
+    moved -= rho / 2 * right**2 * a.varies[a.strata][:, :, None] * of_b
+    order = np.argsort(codes, kind="stable")
+    first = np.searchsorted(codes[order], np.arange(codes.max() + 1))
+    return np.add.reduceat(moved[order], first)
+
+
+def _widened(ends: np.ndarray, rho: np.ndarray, influence: np.ndarray) -> np.ndarray:
+    """Ends of intervals, taken out to those of Student's interval of Fisher's z where these are
+    wider, but not across 0."""
+    n = len(influence)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.sqrt((influence**2).sum(axis=0) * n / (n - 1)) / (1 - rho**2)
+        far = t.ppf((1 + CONFIDENCE) / 2, n - 1) * error
+        low, high = np.tanh(np.arctanh(rho) - far), np.tanh(np.arctanh(rho) + far)
+    low = np.where((ends[0] > 0) & (low <= 0), ends[0], np.fmin(ends[0], low))
+    high = np.where((ends[1] < 0) & (high >= 0), ends[1], np.fmax(ends[1], high))
+    return np.stack([low, high])
+
+
+def centred_ranks(
     values: Float[np.ndarray, "rows measures"], strata: np.ndarray
 ) -> Float[np.ndarray, "rows measures"]:
-    """Ranks inside each stratum, as shares of its rows."""
-    return pd.DataFrame(values).groupby(strata).rank(pct=True).to_numpy()
+    """Ranks inside each stratum as shares of its rows, minus their mean there."""
+    ranks = pd.DataFrame(values).groupby(strata).rank(pct=True)
+    return (ranks - ranks.groupby(strata).transform("mean")).to_numpy()
+
+
+def same_ranks(values: Float[np.ndarray, "rows measures"], strata: np.ndarray) -> list[bytes]:
+    """A key per measure, equal for measures that have scores of the same rows and rank them alike
+    inside each stratum: any test of ranks within strata is the same of them."""
+    ranks = centred_ranks(values, strata).round(DECIMALS) + 0.0
+    return [column.tobytes() for column in ranks.T.copy()]
 
 
 def chance_corrected(

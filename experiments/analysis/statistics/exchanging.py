@@ -59,6 +59,12 @@ def _exchangeable(clusters: np.ndarray, strata: np.ndarray) -> list[np.ndarray]:
     return [np.stack(block) for block in alike.values() if len(block) > 1]
 
 
+def exchangeable(clusters: Clusters, strata: Int[np.ndarray, " rows"]) -> float:
+    """Share of the rows whose cluster can be exchanged with another one."""
+    blocks = _exchangeable(np.asarray(clusters, dtype=str), strata)
+    return sum(block.size for block in blocks) / max(1, len(strata))
+
+
 @dataclass(frozen=True)
 class Exchanged:
     """p-values of scores, for the null hypothesis that the label is independent of them inside

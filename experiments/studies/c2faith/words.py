@@ -40,7 +40,7 @@ WORDS = {
         "little",
     ),
     "blind": VerdictWord(
-        "Does not tell them apart",
+        "Hardly tells them apart",
         f"{_BELOW}, and the difference is {percent(BLIND)} or less",
         "bad",
     ),

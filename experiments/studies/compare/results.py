@@ -80,8 +80,8 @@ class Compared:
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
         """All tables of the comparison, by file name."""
-        primaries, how = self.config.primaries, self.comparison.how
-        fixed = {"headline": headline_table(self.joined, primaries, how)} if primaries else {}
+        primaries, seed = self.config.primaries, self.config.seed
+        fixed = {"headline": headline_table(self.joined, primaries, seed)} if primaries else {}
         return {
             **fixed,
             "sources": SOURCES.filled(source.row() for source in self.sources.values()),

@@ -1,8 +1,8 @@
 """First screen of a comparison whose primary measures were named beforehand: do the kinds of
 evidence agree, which to trust, at what cost, and on which traces they disagree.
 
-What limits every conclusion (few questions, chains that were cut off, measures that are not steady)
-stands before the conclusions.
+What limits every conclusion (few questions, chains that were cut off, traces that a measure leaves
+out itself, measures that are not steady) stands before the conclusions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.comparison.agreement import questions, settings
-from faithscope.experiments.analysis.comparison.conclusions import parting_sentences
+from faithscope.experiments.analysis.comparison.conclusions import Sentence, parting_sentences
 from faithscope.experiments.analysis.comparison.disagreements import KINDS
 from faithscope.experiments.analysis.comparison.headline import POWER
 from faithscope.experiments.analysis.comparison.join import KEY, Joined
@@ -24,6 +24,7 @@ from faithscope.experiments.analysis.comparison.prose import (
     cost_in_words,
     estimated,
     of_all,
+    own_gaps,
     p_in_words,
 )
 from faithscope.experiments.analysis.comparison.scores_vs_labels import NOT_WITHIN
@@ -48,7 +49,7 @@ SIDES = (
 )
 """The pairs of the three kinds of evidence; log-probs are read off the same edits as behaviour."""
 STEADY = 0.7
-"""Reliability below which a measure is called unsteady."""
+"""Reliability below which a measure is called unsteady, if its interval is below."""
 OPENED = 3
 """Number of disagreeing traces that the first screen links."""
 
@@ -81,7 +82,7 @@ def first_screen(tables: Tables, joined: Joined) -> Section:
         Heading("Before any conclusion"),
         Bullets([*_limits(tables, joined)]),
         Heading("Do behaviour, insides and judges agree?"),
-        Bullets([*_agreement(tables["headline"])]),
+        Bullets([sentence.words for sentence in agreement_sentences(tables["headline"])]),
         Heading("Which would you trust here, and at what cost?"),
         Bullets([*_trust(tables), *_costs(tables)]),
         Heading("Where do they disagree?"),
@@ -117,6 +118,7 @@ def _limits(tables: Tables, joined: Joined) -> Iterator[str]:
         yield f"{joined.n_left_out:,} further traces are left out, since not every run has them."
     if planted := [str(m) for m in sorted(set(traces["model"])) if planted_variant(str(m))]:
         yield f"Planted, that is, tiny and with a known mechanism: {', '.join(planted)}."
+    yield from own_gaps(joined, dict.fromkeys([*headline["measure"], *headline["other"]]))
     yield _power(headline, n_questions)
     yield from _steadiness(headline)
 
@@ -144,33 +146,18 @@ def _steadiness(headline: pd.DataFrame) -> Iterator[str]:
     of: dict[str, dict[str, Any]] = {}
     for row in rows(headline):
         for measure, name in sides:
-            if math.isnan(of.get(row[measure], {}).get("r", math.nan)):
+            if not math.isnan(row[name]):
                 told = {f"r{end}": row[f"{name}{end}"] for end in ("", "_low", "_high")}
-                of[row[measure]] = told | {"by": row[f"{name}_by"]}
-    known = {m: x for m, x in of.items() if not math.isnan(x["r"])}
-    if known:
+                of.setdefault(row[measure], told | {"by": row[f"{name}_by"]})
+    if of:
         told = (
-            markup("<code>{}</code> {} ({})", m, estimated(x, "r"), x["by"])
-            for m, x in known.items()
+            markup("<code>{}</code> {} ({})", m, estimated(x, "r"), x["by"]) for m, x in of.items()
         )
-        unsteady = count(pd.Series([round(x["r"], 2) < STEADY for x in known.values()]))
-        verdict = (
-            f". Of these {len(known)}, {unsteady} are below {STEADY:g}, that is, unsteady"
-            if unsteady
-            else ""
-        )
-        halves = any("halves" in x["by"] for x in known.values())
-        caution = " (halves of the steps understate it where a single step decides)"
+        unsteady = sum(x["r_high"] < STEADY for x in of.values())
+        verdict = f" Of these {len(of)}, {unsteady} are below {STEADY:g}, that is, unsteady."
         yield markup(
-            "Reliability, which bounds every correlation: {}{}{}.",
-            *(_listed(told), verdict, caution if halves else ""),
-        )
-    if unknown := [m for m in of if m not in known]:
-        yield markup(
-            "No reliability is known of {}: not repeated, or the repetition does not vary. A "
-            "second judge (<code>judges.model</code> with two names), or a second run on the same "
-            "traces, would tell.",
-            _listed(markup("<code>{}</code>", m) for m in unknown),
+            "Correlation of a measure with its own repetition, which bounds every other one: {}.{}",
+            *(_listed(told), verdict if unsteady else ""),
         )
 
 
@@ -179,54 +166,97 @@ def _listed(parts: Iterator[str]) -> str:
     return markup("; ".join("{}" for _ in every), *every)
 
 
-def _agreement(headline: pd.DataFrame) -> Iterator[str]:
+def agreement_sentences(headline: pd.DataFrame) -> Iterator[Sentence]:
+    """Sentences on whether the kinds of evidence rank the traces alike: one on all three, and one
+    on every pair."""
     known = [row for row in rows(headline) if not math.isnan(row["p_corrected"])]
     if not known:
         reasons = "; ".join(dict.fromkeys(r for r in headline["reason"] if r))
-        yield f"Inconclusive: {reasons}."
+        yield Sentence(f"Inconclusive: {reasons}.")
         return
     of_kinds = [row for row in known if {row["one"], row["two"]} in SIDES]
     beyond = [row for row in of_kinds if row["p_corrected"] <= LEVEL]
-    alike = [row for row in beyond if row["rho"] > 0]
-    turned = [row for row in beyond if row["rho"] < 0]
+    alike, turned = _pairs(beyond, 1), _pairs(beyond, -1)
+    claim, of = "", turned or alike
     if turned:
-        lead = "No: some rank the traces the opposite way, beyond chance."
-    elif alike and len(alike) == len(of_kinds) == len(_of_sides(headline)):
+        lead = f"No: beyond chance {_named(turned)} rank the traces the opposite way."
+        claim = "kinds_opposite"
+    elif alike and len(beyond) == len(_of_sides(headline)):
         lead = "Yes: behaviour, insides and judges rank the traces alike, beyond chance."
+        claim = "kinds_alike"
     elif alike:
-        lead = "In part: some pairs rank the traces alike beyond chance, and others do not."
+        lead = f"In part: beyond chance {_named(alike)} rank the traces alike; of others this is "
+        lead += "not shown."
+        claim = "kinds_alike"
     else:
-        lead = "Inconclusive: no two of the three rank the traces alike, or the opposite way, "
-        lead += "beyond chance."
-    yield markup("<strong>{}</strong>", lead)
+        lead = "Inconclusive: of no two of the three is it shown that they rank the traces alike, "
+        lead += "or the opposite way."
+    yield Sentence(markup("<strong>{}</strong>", lead), claim, tuple(of))
     for one, two in dict.fromkeys((row["one"], row["two"]) for row in rows(headline)):
-        yield _of_pair(one, two, where(headline, one=one, two=two))
+        yield _of_pair(one, two, where(headline, one=one, two=two), _n_tests(headline))
 
 
 def _of_sides(headline: pd.DataFrame) -> list[dict[str, Any]]:
     return [row for row in rows(headline) if {row["one"], row["two"]} in SIDES]
 
 
-def _of_pair(one: str, two: str, pair: pd.DataFrame) -> str:
+def _pairs(beyond: list[dict[str, Any]], sign: int) -> list[str]:
+    """Pairs of kinds with a correlation of this sign, as the claims of `Sentence` name them."""
+    return list(dict.fromkeys(f"{r['one']}|{r['two']}" for r in beyond if r["rho"] * sign > 0))
+
+
+def _named(pairs: list[str]) -> str:
+    """Pairs of kinds in a sentence: `behaviour and insides, insides and judges`."""
+    return ", ".join(" and ".join(WORDS[kind] for kind in pair.split("|")) for pair in pairs)
+
+
+def _n_tests(headline: pd.DataFrame) -> int:
+    return count(headline["p"].notna() & headline["tested_as"].eq(""))
+
+
+def _of_pair(one: str, two: str, pair: pd.DataFrame, n_tests: int) -> Sentence:
     """One sentence on a pair of kinds: its correlation in each framing."""
-    said = []
+    said, beyond = [], []
     for row in rows(pair):
         framing = f"{row['framing']}: " if row["framing"] else ""
         if math.isnan(row["rho"]):
             said.append(f"{framing}not known ({row['reason']})")
-            continue
-        chance = "beyond chance" if row["p_corrected"] <= LEVEL else "not beyond chance"
-        clean = ""
-        if not math.isnan(row["disattenuated"]):
-            clean = f"; without noise {estimated(row, 'disattenuated', signed=True)}"
-        said.append(
-            f"{framing}ρ {estimated(row, 'rho', signed=True)}, {row['n']:.0f} traces, {chance} "
-            f"({p_in_words(row['p_corrected'])} corrected){clean}"
-        )
+        elif row["tested_as"]:
+            of = ", ".join(WORDS.get(word) or word for word in row["tested_as"].split(", "))
+            said.append(f"{framing}the same ranks as {of}, and no test of its own")
+        else:
+            said.append(f"{framing}{_correlation(row, n_tests)}")
+            beyond += [row] if row["p_corrected"] <= LEVEL else []
     shared = (
         " They are read off the same forward passes and share their noise." if _shared(pair) else ""
     )
-    return f"{WORDS[one].capitalize()} and {WORDS[two]}: {'; '.join(said)}.{shared}"
+    signs = {row["rho"] > 0 for row in beyond}
+    claim = {True: "pair_alike", False: "pair_opposite"}[signs.pop()] if len(signs) == 1 else ""
+    words = f"{WORDS[one].capitalize()} and {WORDS[two]}: {'; '.join(said)}.{shared}"
+    return Sentence(words, claim, (f"{one}|{two}",))
+
+
+def _correlation(row: Mapping[str, Any], n_tests: int) -> str:
+    """A correlation, its interval, and what the test says; the interval, which is not corrected,
+    leaves out 0 where the uncorrected p is at most .05."""
+    alone, p = (p_in_words(row[name]) for name in ("p", "p_corrected"))
+    tests = f"{n_tests:,} tests" if n_tests > 1 else "1 test"
+    if row["p_corrected"] <= LEVEL:
+        verdict = f"beyond chance ({p}, corrected for {tests})"
+    else:
+        by_itself = f"beyond chance by itself ({alone}), but " if row["p"] <= LEVEL else ""
+        seen = (
+            ""
+            if math.isnan(row["detectable"])
+            else f"; a true correlation of {row['detectable']:.2f} would be seen in {POWER:.0%}"
+        )
+        verdict = f"{by_itself}not shown after correction for {tests} ({p}{seen})"
+        verdict = verdict if n_tests > 1 else f"not shown ({p}{seen})"
+    clean = ""
+    if not math.isnan(row["disattenuated"]):
+        clean = f"; without noise {estimated(row, 'disattenuated', signed=True)}"
+    words = f"ρ {estimated(row, 'rho', signed=True)}, {row['n']:.0f} traces, {verdict}{clean}"
+    return words.replace("%", " %")
 
 
 def _shared(pair: pd.DataFrame) -> bool:

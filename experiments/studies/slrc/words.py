@@ -121,7 +121,7 @@ WORDS = {
         "single",
     ),
     "ignores": VerdictWord(
-        "The steps are ignored",
+        "The steps hardly matter",
         f"{_BELOW}, and the rate is {percent(IGNORED)} or less, both of edits of a step and of all "
         "reasoning removed at once (in the prefix framing)",
         "ignores",

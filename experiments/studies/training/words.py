@@ -51,7 +51,7 @@ UNCLEAR = Outcome(
     "The seeds disagree",
     f"A mean moved by {LEAST_GAIN} or more, but seeds differ so much that it may be chance",
 )
-SAME = Outcome("Nothing moved", f"No mean rose or fell by {LEAST_GAIN} or more")
+SAME = Outcome("No change is shown", f"No mean rose or fell by {LEAST_GAIN} or more")
 LOST = Outcome(
     "The task is lost",
     f"Fewer than {percent(LEAST_RIGHT)} of fresh questions are answered rightly, so that nothing "

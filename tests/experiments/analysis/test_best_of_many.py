@@ -21,9 +21,10 @@ from faithscope.experiments.analysis.comparison.scores_vs_labels import (
     against_tables,
     targets,
 )
-from faithscope.experiments.analysis.comparison.trust import ONE_SCORE, holm, trust_table
+from faithscope.experiments.analysis.comparison.trust import ONE_SCORE, trust_table
 from faithscope.experiments.analysis.statistics.areas import area, behind
 from faithscope.experiments.analysis.statistics.exchanging import exchange_test
+from faithscope.experiments.analysis.statistics.multiple import holm
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.studies.compare.config import CompareReport
 

@@ -95,7 +95,7 @@ def test_p_values_of_agreement_are_those_of_a_permutation_test() -> None:
     x = np.round(rng.normal(size=(14, 3)), 1)  # with ties
     x[:, 1] += 0.8 * x[:, 0]
     clusters = np.arange(14).astype(str)
-    p = pairs_of.exchanged(x, np.zeros(14), clusters, 0)
+    p = pairs_of.within(x, np.zeros(14), clusters, 0).p
     for i, j in itertools.combinations(range(3), 2):
         peer = permutation_test(
             (x[:, i],), lambda v, j=j: spearmanr(v, x[:, j])[0], permutation_type="pairings",
@@ -103,15 +103,14 @@ def test_p_values_of_agreement_are_those_of_a_permutation_test() -> None:
         )  # fmt: skip
         assert (p[i, j], p[j, i]) == pytest.approx((peer.pvalue, peer.pvalue), abs=0.03)
     # two models that answer each question alike hold as many questions as one
-    twice = pairs_of.exchanged(
-        np.concatenate([x, x]), np.repeat([0, 1], 14), np.tile(clusters, 2), 0
-    )
-    assert twice == pytest.approx(p, abs=1e-9)
+    twice = pairs_of.within(np.concatenate([x, x]), np.repeat([0, 1], 14), np.tile(clusters, 2), 0)
+    assert twice.p == pytest.approx(p, abs=1e-9)
     # questions of which none has rows in the same models as another cannot be exchanged
     answered = [of for k in (1, 2, 3) for of in itertools.combinations("abc", k)]
     asked = np.repeat(np.arange(7), [len(of) for of in answered]).astype(str)
-    lonely = pairs_of.exchanged(rng.normal(size=(12, 2)), np.concatenate(answered), asked, 0)
-    assert (lonely == 1).all()
+    lonely = pairs_of.within(rng.normal(size=(12, 2)), np.concatenate(answered), asked, 0)
+    assert (lonely.p == 1).all()
+    assert np.isnan([lonely.low, lonely.high]).all()
 
 
 @pytest.mark.slow

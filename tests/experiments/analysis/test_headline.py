@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 from statsmodels.stats.power import NormalIndPower
-from synthetic_comparison import HOW, joined_of, run_of
+from synthetic_comparison import joined_of, run_of
 
 from faithscope.experiments.analysis.comparison.headline import (
     KINDS,
@@ -21,8 +21,8 @@ from faithscope.experiments.analysis.comparison.headline import (
     headline_table,
 )
 from faithscope.experiments.analysis.comparison.join import join
-from faithscope.experiments.analysis.comparison.scores import PLACE
-from faithscope.experiments.analysis.tidy import numbers, only, rows, where
+from faithscope.experiments.analysis.statistics.agreement import within
+from faithscope.experiments.analysis.tidy import numbers, rows, where
 
 PRIMARIES = {
     "behaviour": Primary(("flips_{framing}",), True),
@@ -51,7 +51,7 @@ def table(given: dict[str, tuple[str, Any]], **changes: Primary) -> pd.DataFrame
     run = run_of(given)
     judges = run.items["measure"].str.extract(r"\((\w)\)")[0].fillna("")
     run = replace(run, items=run.items.assign(judge=judges))
-    return headline_table(join({"a": run}, None, "text"), PRIMARIES | changes, HOW)
+    return headline_table(join({"a": run}, None, "text"), PRIMARIES | changes, 0)
 
 
 def test_every_pair_of_kinds_has_a_row_in_each_framing_with_its_correlation() -> None:
@@ -80,47 +80,73 @@ def test_reliability_is_that_of_the_second_judge_and_is_named_where_there_is_non
     assert math.isnan(row["reliability"])
     assert row["reliability_by"] == ""
     assert math.isnan(row["disattenuated"])
-    assert row["reason"] == "no reliability above 0 is known of flips_prefix"
-
-
-def with_steps(given: dict[str, tuple[str, Any]], noise: float, n_steps: int = 6) -> Any:
-    """A run of measures whose score is the mean of noisy credits of steps."""
-    rng = np.random.default_rng(1)
-    run = run_of(given)
-    places = rows(only(run.traces, PLACE))
-    steps, items = [], run.items.copy()
-    for name, (family, truth) in given.items():
-        credits = np.asarray(truth)[:, None] + noise * rng.normal(size=(len(truth), n_steps))
-        items.loc[items["measure"] == name, "value"] = credits.mean(axis=1)
-        steps += [
-            {**place, "measure": name, "family": family, "step": s, "value": float(x)}
-            | {"higher_is_faithful": True}
-            for place, of in zip(places, credits, strict=True)
-            for s, x in enumerate(of)
-        ]
-    return type(run)(items, run.traces, pd.DataFrame(steps, columns=list(run.steps.columns)))
+    assert row["reason"] == ""
 
 
 @pytest.mark.slow
-def test_halves_of_steps_give_the_reliability_that_was_planted() -> None:
-    truth = np.random.default_rng(5).normal(size=300)
-    kinds = {
-        "flips_prefix": ("behavioural", truth),
-        "tv_prefix": ("logit", truth),
-        "cut": ("internal", truth),
-        "verdict scored (a)": ("judged", truth),
-    }
-    n_steps, noise = 6, 2.0
-    planted = 1 / (1 + noise**2 / n_steps)
-    joined = join({"a": with_steps(kinds, noise, n_steps)}, None, "text")
-    of = headline_table(joined, PRIMARIES, HOW)
-    (row,) = rows(where(of, one="internal", two="judged"))
-    assert row["reliability_by"] == "halves of the steps"
+def test_a_second_run_gives_the_reliability_that_was_planted() -> None:
+    rng, noise, n = np.random.default_rng(5), 0.8, 300
+    truth = rng.normal(size=n)
+    names = {"flips_prefix": "behavioural", "tv_prefix": "logit", "cut": "internal"}
+    names |= {"verdict scored (a)": "judged"}
+    runs = [
+        run_of({m: (of, truth + noise * rng.normal(size=n)) for m, of in names.items()})
+        for _ in range(2)
+    ]
+    joined = join(dict(zip("ab", runs, strict=True)), None, "text")
+    (row,) = rows(where(headline_table(joined, PRIMARIES, 0), one="internal", two="judged"))
+    planted = 1 / (1 + noise**2)
+    assert row["reliability_by"] == "second run: cut [b]"
     assert row["reliability"] == pytest.approx(planted, abs=0.08)
     assert row["rho"] == pytest.approx(planted, abs=0.08)
     # both measure the same truth, and their noise is independent
-    assert row["disattenuated"] == pytest.approx(1, abs=0.1)
+    assert row["disattenuated"] == pytest.approx(1, abs=0.15)
     assert row["disattenuated_low"] < 1 < row["disattenuated_high"]
+
+
+def test_a_repetition_that_is_exact_or_unrelated_gives_no_correlation_without_noise() -> None:
+    given = values(60)
+    both = {"cut": given["cut"], "cut [b]": ("internal", given["cut"][1])}
+    of = table(given | both)
+    (row,) = rows(where(of, one="internal", two="judged"))
+    assert (row["reliability"], row["reason"]) == (pytest.approx(1), "cut repeats itself exactly")
+    assert np.isnan([row["reliability_low"], row["disattenuated"]]).all()
+    both["cut [b]"] = ("internal", np.random.default_rng(9).normal(size=60))
+    (row,) = rows(where(table(given | both), one="internal", two="judged"))
+    assert row["reason"] == "cut is not shown to agree with itself"
+
+
+def test_rows_that_are_the_same_test_are_one() -> None:
+    given = values(40)
+    del given["verdict scored (b)"]
+    once = table(given)
+    same = {"flips_reprompt": ("behavioural", 3 * np.exp(given["flips_prefix"][1]))}
+    twice = table(given | same)
+    for one, two in (("behaviour", "judged"), ("behaviour", "internal")):
+        first, again = rows(where(twice, one=one, two=two))
+        assert (first["tested_as"], again["tested_as"]) == ("", f"{one}, {two}, prefix")
+        assert (again["p"], again["p_corrected"]) == (first["p"], first["p_corrected"])
+    tests = [
+        [r for r in rows(of) if r["p"] == r["p"] and not r["tested_as"]] for of in (once, twice)
+    ]
+    assert [len(of) for of in tests] == [8, 6]
+    assert all(row["p_corrected"] <= 6 * row["p"] for row in tests[1])
+
+
+@pytest.mark.parametrize("values_of", ["many", "few"])
+def test_an_interval_leaves_out_nothing_just_where_the_test_does(values_of: str) -> None:
+    said = set()
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        x, noise = rng.normal(size=(2, 24))
+        y = 0.45 * x + noise
+        pair = np.stack([x, y] if values_of == "many" else [x > 0, np.round(y)], axis=1)
+        of = within(pair.astype(float), np.zeros(24), np.arange(24), 0)
+        low, high, p = of.low[0, 1], of.high[0, 1], of.p[0, 1]
+        assert (low > 0 or high < 0) == (p <= 0.05)
+        said.add(bool(p <= 0.05))
+        assert low < of.value[0, 1] < high
+    assert said == {True, False}
 
 
 def test_ranks_are_taken_inside_models_and_a_question_of_two_models_counts_once() -> None:
@@ -132,7 +158,7 @@ def test_ranks_are_taken_inside_models_and_a_question_of_two_models_counts_once(
         name: (family, of.ravel())
         for name, family, of in zip(names, KINDS.values(), noise, strict=True)
     }
-    of = headline_table(joined_of(given, models=("m1", "m2")), PRIMARIES, HOW)
+    of = headline_table(joined_of(given, models=("m1", "m2")), PRIMARIES, 0)
     (row,) = rows(where(of, one="internal", two="judged"))
     assert (row["n"], row["n_questions"]) == (80, 40)
     assert abs(row["rho"]) < 0.4

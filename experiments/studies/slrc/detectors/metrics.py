@@ -15,9 +15,10 @@ from jaxtyping import Bool, Float
 from sklearn.metrics import roc_curve
 
 from faithscope.experiments.analysis.cells import all_of, rows_known, rows_with
-from faithscope.experiments.analysis.comparison.trust import holm
 from faithscope.experiments.analysis.statistics import detection
+from faithscope.experiments.analysis.statistics.agreement import same_ranks
 from faithscope.experiments.analysis.statistics.exchanging import exchange_test
+from faithscope.experiments.analysis.statistics.multiple import holm
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, Clusters, means
 from faithscope.experiments.analysis.statistics.stats import Estimate, wilson_of_items
 from faithscope.experiments.analysis.tidy import groups, keep, numbers, only, rows
@@ -84,22 +85,27 @@ def _chance(scores: pd.DataFrame, seed: int) -> dict[tuple[Any, ...], dict[str, 
     way, corrected by Holm's procedure over all. NaN where a reading or the label does not vary.
     """
     chance: dict[tuple[Any, ...], dict[str, float]] = {}
+    tests: dict[tuple[Any, ...], tuple[Any, ...]] = {}
     places = list(groups(keep(scores, HELD(scores) & rows_with(main=True)(scores)), WAY[:3]))
     for place, of in places:
         wide = of.pivot(index="item", columns=list(WAY[3:]), values="score").astype(float)
+        alone = np.zeros(len(wide), dtype=np.int64)
         chains = of.drop_duplicates("item").set_index("item").loc[wide.index]
         p = exchange_test(
             wide.to_numpy(),
             chains["unfaithful"].to_numpy(dtype=bool),
-            np.zeros(len(wide), dtype=np.int64),
+            alone,
             chains["question"].tolist(),
             seed,
         )
-        for way, highest, low in zip(wide.columns, p.highest, p.low, strict=True):
+        ranks = same_ranks(wide.to_numpy(), alone)
+        for way, highest, low, own in zip(wide.columns, p.highest, p.low, ranks, strict=True):
             key = (*place.values(), *way)
+            tests[key] = (*place.values(), own)
             chance[key] = {"p_highest": float(highest), "p_wrong_way": float(low)}
-    told = [of for of in chance.values() if not math.isnan(of["p_highest"])]
-    for of, low in zip(told, holm([of["p_wrong_way"] for of in told]), strict=True):
+    told = {key: of for key, of in chance.items() if not math.isnan(of["p_highest"])}
+    lows = holm([of["p_wrong_way"] for of in told.values()], [tests[key] for key in told])
+    for of, low in zip(told.values(), lows, strict=True):
         of |= {"p_highest": min(1.0, len(places) * of["p_highest"]), "p_wrong_way": low}
     return chance
 

@@ -56,7 +56,7 @@ def screen(joined: Joined) -> dict[str, str]:
         forwards=3.0, tokens=math.nan, seconds=math.nan, dollars=math.nan
     )
     tables |= {"measures": MEASURES.filled(about)}
-    tables |= {"headline": headline_table(joined, PRIMARIES, HOW)}
+    tables |= {"headline": headline_table(joined, PRIMARIES, 0)}
     blocks = list(first_screen(tables, joined).blocks)
     texts, at = {}, ""
     for block in blocks:
@@ -84,7 +84,8 @@ def test_kinds_that_agree_are_said_to_agree_after_what_limits_it() -> None:
     limits, agree, trust, parts = texts.values()
     assert "15 of 60 traces were cut off at the token limit" in limits
     assert "Power: so many questions show a correlation, of either sign, of 0.4" in limits
-    assert "No reliability is known of" in limits
+    # greedy measures that ran once have no repetition, and nothing is said of it
+    assert "repetition" not in limits
     # one framing of two was measured: not all pairs are known
     assert agree.startswith("In part:")
     assert "Behaviour and insides: prefix: ρ +0." in agree
@@ -99,9 +100,24 @@ def test_nothing_is_concluded_of_few_or_unrelated_traces() -> None:
     texts = said({name: rng.normal(size=12) for name in FAMILIES})
     assert "With fewer than 30 questions" in texts["Before any conclusion"]
     agree = texts["Do behaviour, insides and judges agree?"]
-    assert agree.startswith("Inconclusive: no two of the three")
+    assert agree.startswith("Inconclusive: of no two of the three is it shown")
+    assert "not shown after correction for 6 tests (p = 1.000; a true correlation of" in agree
     parts = texts["Where do they disagree?"]
     assert len(re.findall(r"i\d+ \(t\): ", parts)) == 3
+
+
+def test_what_a_judge_leaves_out_itself_is_said_first_and_what_is_not_shown_is_no_no() -> None:
+    values, rng = alike(24, 0.3), np.random.default_rng(4)
+    values["verdict"] = np.where(np.arange(24) % 3 == 0, math.nan, rng.normal(size=24))
+    texts = said(values, missing="uncertain")
+    limits, agree = list(texts.values())[:2]
+    assert "by what it found of them: verdict 8 of 24 (uncertain 8). It is compared on" in limits
+    assert agree.startswith(
+        "In part: beyond chance behaviour and insides rank the traces alike; of"
+    )
+    assert "do not" not in agree
+    assert "Insides and judges: ρ " in agree
+    assert "16 traces, not shown after correction for 6 tests (p = " in agree
 
 
 def test_kinds_of_the_opposite_order_are_said_to_be_so() -> None:
@@ -109,7 +125,7 @@ def test_kinds_of_the_opposite_order_are_said_to_be_so() -> None:
     agree = said(values | {"verdict": -values["verdict"]})[
         "Do behaviour, insides and judges agree?"
     ]
-    assert agree.startswith("No: some rank the traces the opposite way")
+    assert agree.startswith("No: beyond chance behaviour and judges, insides and judges rank")
 
 
 @pytest.mark.slow
