@@ -124,10 +124,10 @@ def test_texts_from_elsewhere_are_no_mixture(tmp_path: Path) -> None:
 
 def half(folder: Path) -> RunConfig:
     """A run on a planted model, whose second half is gone, begun in another dtype."""
-    probes = {"probes": ["slrc", "direct"], "data": {"limit": 2}, "report": {"bootstrap": 20}}
+    probes = {"probes": ["slrc", "flow"], "data": {"limit": 2}, "report": {"bootstrap": 20}}
     whole = config(folder, **probes)
     run(whole, Shard(0, 2))
-    for path in (whole.run_dir / "records").glob("direct.*"):
+    for path in (whole.run_dir / "records").glob("flow.*"):
         path.unlink()
     environment = read_environment(whole.run_dir)
     environment["sessions"][0]["models"][MODEL]["dtype"] = "float16"
