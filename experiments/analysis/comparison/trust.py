@@ -86,6 +86,8 @@ procedure); empty where no measure is called the best, and where both rank all t
 shows nothing of how they differ on others. Measures are compared with the best measure; monitors,
 which were trained on the label, with the best monitor.
 """
+COUNTED = [cost for cost in COSTS if cost != "seconds"]
+"""Costs that are the same whenever a run is done again, and by which equals are put in order."""
 TOO_SPARSE = f"scores of less than {COVERS:.0%} of the traces with the label".replace("%", " %")
 ONE_SCORE = "scores that do not vary within any model and task"
 TOO_FEW_OF_KIND = (
@@ -152,7 +154,7 @@ def trust_table(
     of_label: dict[str, list[dict[str, Any]]] = {}
     tests: dict[tuple[str, str], tuple[str, bytes]] = {}
     for target in of_labels:
-        order, ascending = ["auroc", *COSTS], [False, *(True for _ in COSTS)]
+        order, ascending = ["auroc", *COUNTED], [False, *(True for _ in COUNTED)]
         chosen = whole.loc[whole["label"] == target.label].round({"auroc": DECIMALS})
         ordered = chosen.sort_values(order, ascending=ascending, kind="stable")
         lines = [row | {"reason": _why_not(row)} for row in ordered.to_dict("records")]

@@ -117,7 +117,7 @@ def test_no_measure_of_sixty_that_know_nothing_is_named() -> None:
         wrong += bool((np.array(holm(p.low.tolist())) <= 0.05).any())
         best = area(np.arange(n), label, scores[:, np.argmin(p.high)]).estimate()
         naive += best.low > 0.5
-    assert naive >= 15  # by its own interval the best of sixty nearly always tells
+    assert naive >= 10  # by its own interval the best of sixty tells more often than not
     assert named <= 3
     assert wrong <= 3
     sentences, _ = said(joined_of(noise(rng, n, 20), label=label.astype(float)))

@@ -319,7 +319,8 @@ def test_a_real_model_behind_a_server_says_what_its_weights_say_here(tmp_path: P
         }
         path = tmp_path / "both.yaml"
         path.write_text(yaml.safe_dump(values))
-        assert execute(["run", str(path)]) == 0
+        # the model says neither yes nor no: sycophancy, which probes names, has nothing
+        assert execute(["run", str(path)]) == 3
     found = load_run(tmp_path / "both")
     assert isinstance(found, Run)
     of = {m: found.traces[found.traces["model"] == m] for m in (api, BUNDLED)}

@@ -201,7 +201,7 @@ def test_reasons_of_a_measure_are_in_its_own_words(
 ) -> None:
     asked = ["tasks=planted", "model.name=planted:hint", "data.limit=1", f"out={tmp_path}"]
     asked += ["probes=[slrc,direct]", "slrc.framings=prefix", "slrc.readings=scored"]
-    assert execute(["run", "slrc", *(x for o in asked for x in ("--set", o))]) == 0
+    assert execute(["run", "slrc", *(x for o in asked for x in ("--set", o))]) == 3
     line = "direct: 0 of 1 measured; left out: 1 because task without direct prompts"
     assert line in capsys.readouterr().err
     page = (tmp_path / "slrc" / "report.html").read_text("utf-8")
