@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+import time
+from pathlib import Path
+
 import generation_backends as bench
 import pytest
-from tiny_models import tiny
+from tiny_models import saved, tiny
 
-from faithscope import questions
+from faithscope import interp, questions
 from faithscope.interp.backends.here import Here
 from faithscope.interp.errors import UserError
 from faithscope.interp.generation import Sampling
@@ -43,3 +47,15 @@ def test_every_repeat_has_questions_of_its_own(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(bench, "questions", lambda task, n: few)
     with pytest.raises(UserError, match="has 5 questions, 2 for each of 3 repeats are 6; lower"):
         bench.asked(model, "sequential_math", 2, 3)
+
+
+def test_a_server_that_ends_at_its_start_is_noticed_at_once(tmp_path: Path) -> None:
+    # this interpreter lacks vLLM
+    model = interp.load(saved(tiny("llama"), tmp_path))
+    began = time.monotonic()
+    with (
+        pytest.raises(UserError, match=r"(?s)server ended with code 1.*No module named 'vllm'"),
+        bench.serving(Path(sys.executable), model, 64),
+    ):
+        pass
+    assert time.monotonic() - began < 60
