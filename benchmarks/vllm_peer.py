@@ -54,7 +54,7 @@ def _preloaded(python: Path) -> list[Path]:
 
 def environment(python: Path, model: Model) -> dict[str, str]:
     """Environment variables of vLLM: no telemetry; on a CPU as many cores as the model has here,
-    and the libraries that its guide preloads."""
+    and the libraries that its guide preloads. Those that are set already stay."""
     own = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
     if model.device.type == "cpu":
         cores = sorted(os.sched_getaffinity(0))[-torch.get_num_threads() :]
@@ -64,7 +64,7 @@ def environment(python: Path, model: Model) -> dict[str, str]:
             "VLLM_CPU_KVCACHE_SPACE": "4",
             "LD_PRELOAD": ":".join(map(str, _preloaded(python))),
         }
-    return os.environ | own
+    return own | os.environ
 
 
 @dataclass
