@@ -174,7 +174,7 @@ def test_all_writes_every_table_and_a_page_that_counts_what_was_not_measured(
 
 def test_a_table_whose_config_is_of_another_study_is_carried_out(tmp_path: Path) -> None:
     small = (
-        *("model.name=planted:mixture_50", "tasks=planted", "methods=[grpo,cosr]", "updates=1"),
+        *("model.name=planted:mixture_50", "tasks=planted", "methods=[cosr]", "updates=1"),
         *("sampling.questions=2", "sampling.group=3", "sampling.max_new_tokens=40"),
         *("bound.chains=4", "measured_on=10", f"out={tmp_path}"),
     )
@@ -193,7 +193,7 @@ def test_a_table_whose_config_is_of_another_study_is_carried_out(tmp_path: Path)
     )
     told = "DEVIATES: updates: the paper (3.3): 50 training steps; this run: 1 "
     assert f"{told}(decides what the number is)" in said.out
-    assert "differs: methods: 2 of the paper's 5 (each entry has rows of its own)" in said.out
+    assert "differs: methods: 1 of the paper's 5 (each entry has rows of its own)" in said.out
     other = stored(tmp_path / "gpt", samples(GPT))
     said = said_by("reproduce", "slrc.table6", "--from", str(run), str(other))
     assert said.err == f"passed over: {other}: is a run of slrc\n"

@@ -40,7 +40,7 @@ def plain_rows(model: Model, ids) -> torch.Tensor:
     return torch.stack([a[0, :, -1] for a in out.attentions])
 
 
-@pytest.mark.in_time(8)
+@pytest.mark.in_time(4)
 @pytest.mark.parametrize("family", WINDOWED)
 def test_windows_and_chunks_are_those_of_the_masks(family: str):
     row = service(family)
@@ -49,7 +49,7 @@ def test_windows_and_chunks_are_those_of_the_masks(family: str):
     assert row.gap < 1e-4
 
 
-@pytest.mark.in_time(2)
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("family", ["phimoe", "qwen2_moe", "llama4_chunks"])
 def test_dense_runs_rows_and_decoding_see_no_further(family: str):
     model = tiny(family)
@@ -64,7 +64,7 @@ def test_dense_runs_rows_and_decoding_see_no_further(family: str):
         assert float((plain_rows(model, branch.ids) - row.rows[0]).abs().max()) < 1e-5
 
 
-@pytest.mark.in_time(3)
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("family", NO_TREE)
 def test_loop_continuations_are_those_of_generate(family: str):
     model = tiny(family)

@@ -78,7 +78,7 @@ def test_sampled_tokens_hang_on_the_seed_and_not_on_the_batch():
         Here(model).generate(PROMPTS, Sampling((), 12, seed=(1, 2)))
 
 
-@pytest.mark.parametrize("family", ["llama", "falcon"])
+@pytest.mark.parametrize("family", ["llama", pytest.param("falcon", marks=pytest.mark.slow)])
 def test_stop_ids_alone_end_a_continuation(family: str):
     model = tiny(family)
     free = Here(model).generate(PROMPTS, Sampling((), max_new_tokens=20))

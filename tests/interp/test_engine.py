@@ -122,7 +122,7 @@ def test_a_label_counts_every_token(llama: Model):
     )
 
 
-@pytest.mark.in_time(2)
+@pytest.mark.in_time(1)
 def test_a_batch_generates_what_each_prompt_would_alone(tree_model: Model):
     prompts = [s[:n] for s, n in zip(bushy(5, n=4), (3, 9, 20, 1), strict=True)]
     together = tree_model.generate(prompts, 70)

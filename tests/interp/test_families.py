@@ -55,7 +55,7 @@ SERVED = {
 
 
 @pytest.mark.parametrize(("family", "how"), SERVED.items())
-@pytest.mark.in_time(9)
+@pytest.mark.in_time(5)
 def test_a_family_is_served_in_the_best_way_there_is(family: str, how: str, tmp_path):
     served = service(family, tmp_path)
     assert served.how == how, served

@@ -86,6 +86,7 @@ def test_blocks_without_knockouts_are_those_of_the_mask(
         assert {i for i, block in enumerate(blocks) if block.any()} <= {*partial, *full}
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("reach", [EVERYTHING, Reach(window=70)], ids=str)
 def test_other_packs_and_knockouts_compile_nothing_anew(reach: Reach):
     torch._dynamo.reset()
@@ -110,6 +111,7 @@ def test_other_packs_and_knockouts_compile_nothing_anew(reach: Reach):
 
 
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("limit", [None, 8])
 def test_a_kernel_that_ignores_knockouts_is_found_at_load(monkeypatch, limit: int | None):
     tree = Tree.of(tiny("mistral"), 0, limit)

@@ -59,6 +59,7 @@ def test_the_mean_is_the_loss_that_transformers_takes() -> None:
     assert -found.log_probs.mean() == pytest.approx(float(loss), abs=1e-5)
 
 
+@pytest.mark.in_time(4)
 @pytest.mark.parametrize("family", sorted(NO_TREE))
 def test_models_that_no_tree_serves_go_by_the_loop(family: str) -> None:
     model = tiny(family)

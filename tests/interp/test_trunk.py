@@ -73,7 +73,7 @@ def test_small_packs_answer_as_sequences_alone(tree_model: Model):
     check_small_packs(tiny(tree_model.name.removeprefix("tiny:")))
 
 
-@pytest.mark.in_time(6)
+@pytest.mark.in_time(3)
 @pytest.mark.parametrize("family", WINDOWED)
 def test_windows_and_chunks_reach_into_what_is_taken_over(family: str):
     check_small_packs(tiny(family))
@@ -88,6 +88,7 @@ def test_written_answers_do_not_depend_on_the_packs(llama: Model):
         assert a.generated == b.generated
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("length", [500, 1000, 2000])
 def test_sharing_never_runs_more_than_the_plain_loop(length: int):
     model = tiny("llama", max_position_embeddings=2048)

@@ -143,6 +143,7 @@ def without_positions(model, prefix, n, *, choose=None, stop=None, end_ids=None)
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("family", ["bamba", "minimax"])
+@pytest.mark.in_time(2)
 def test_a_loop_without_positions_is_refused(family: str, dtype: torch.dtype, monkeypatch):
     monkeypatch.setattr(verify, "continue_one_by_one", without_positions)
     layers = {

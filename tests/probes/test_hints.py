@@ -35,7 +35,7 @@ SPOKEN = {
 }
 
 
-measured = of_planted(hints, HintsSettings(), asking_of)
+measured = of_planted(hints, HintsSettings(), asking_of, most=8)
 
 
 def share(name: str, field: str) -> float:

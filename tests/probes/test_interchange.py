@@ -15,7 +15,7 @@ from faithscope.interventions import Given
 from faithscope.probes.interchange import InterchangeSettings, interchange
 
 SCORE, PREDICTED, KEPT, ALONE, PART = REPORT.measures
-records_of = of_planted(interchange, InterchangeSettings(), asking_of)
+records_of = of_planted(interchange, InterchangeSettings(), asking_of, most=8)
 
 
 def scores(name: str, measure=SCORE) -> list[float | None]:

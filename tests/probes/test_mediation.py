@@ -19,7 +19,7 @@ from faithscope.probes.mediation import POSITIONS, MediationSettings, mediation
 MEASURE = partial(mediation, settings=MediationSettings())
 
 
-records_of = of_planted(mediation, MediationSettings(), asking_of)
+records_of = of_planted(mediation, MediationSettings(), asking_of, most=8)
 
 
 def measured(name: str) -> dict[str, list[Record]]:
