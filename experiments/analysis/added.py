@@ -13,7 +13,6 @@ from faithscope.experiments.analysis.columns import SHARED, by_name
 from faithscope.experiments.analysis.page import Page, Section
 from faithscope.experiments.analysis.picture import STYLE, Picture
 from faithscope.experiments.analysis.run import Frame, Report, Run
-from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import Table, make_tables
 
 
@@ -49,7 +48,7 @@ def extended(
 
     def made(run: Run) -> dict[str, pd.DataFrame]:
         results = run.once(report.results)
-        how = Bootstrap(results.config.seed, results.config.report.bootstrap)
+        how = run.bootstrap(results.config.seed, results.config.report.bootstrap)
         return make_tables(tables, data(results), how)
 
     def every_table(results: Any) -> dict[str, pd.DataFrame]:

@@ -37,6 +37,8 @@ from faithscope.experiments.analysis.statistics.stats import (
 from faithscope.experiments.analysis.tidy import columns as interval_columns
 from faithscope.experiments.analysis.tidy import columns_of, count, keep, numbers, with_interval
 
+EACH_ROW = "each row"
+"""Value of `cluster` with which every row is a unit, for intervals as a paper prints them."""
 Mask = Callable[[Any], Any]
 """Frame -> (rows,) whether each row takes part."""
 Values = str | Callable[[Any], Any]
@@ -204,18 +206,16 @@ class Share(_OneColumn):
     weights: str = ""
     """Column with the weight of each row; "" counts all alike."""
     cluster: str = ""
-    """Column that names the cluster of each row (an item, a chain), the unit of the interval; ""
-    takes every row for itself. With weights or clusters the interval is that of as many rows of one
-    weight as tell as much (`stats.clustered_shares`)."""
+    """Column that names the cluster of each row, the unit of the interval; "" is its item
+    (`Bootstrap.units`). With weights or clusters the interval is that of as many rows of one weight
+    as tell as much (`stats.clustered_shares`)."""
 
     def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
         chosen = groups.among(self.among)
         ones = (values_of(chosen.frame, self.values or self.name) == 1).astype(float)
         weights = numbers(chosen.frame[self.weights]) if self.weights else np.ones(len(ones))
-        clusters = (
-            pd.factorize(chosen.frame[self.cluster])[0] if self.cluster else np.arange(len(ones))
-        )
-        estimates = clustered_shares(ones, weights, clusters, chosen.codes, groups.n)
+        units = pd.factorize(groups.how.units(chosen.frame, self.cluster or "item"))[0]
+        estimates = clustered_shares(ones, weights, units, chosen.codes, groups.n)
         return with_bounds(self.name, *estimates)
 
 
@@ -234,16 +234,22 @@ class ShareOfItems(Share):
         weights = numbers(chosen.frame[self.weights]) if self.weights else np.ones(len(ones))
         codes, pairs = _clusters(chosen, self.cluster)
         shares = over(np.bincount(pairs, ones * weights), np.bincount(pairs, weights))
-        n = np.bincount(codes, minlength=groups.n)
-        value = over(np.bincount(codes, shares, groups.n), n)
+        value = over(np.bincount(codes, shares, groups.n), np.bincount(codes, minlength=groups.n))
+        units = _numbered(chosen.codes, groups.how.units(chosen.frame, self.cluster or "item"))[0]
+        n = np.bincount(units, minlength=groups.n)
         return with_bounds(self.name, value, *wilson_bounds(value, n))
 
 
 def _clusters(groups: Groups, cluster: str) -> tuple[np.ndarray, np.ndarray]:
     """The group of every cluster of a group, and the number of every row's cluster among these."""
-    names = np.unique(groups.frame[cluster].astype(str), return_inverse=True)[1]
-    least = int(names.max(initial=0)) + 1
-    pairs, of_rows = np.unique(groups.codes * least + names, return_inverse=True)
+    return _numbered(groups.codes, groups.frame[cluster].astype(str).to_numpy())
+
+
+def _numbered(codes: np.ndarray, names: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The group of every pair of a group and a name, and the number of every row's pair."""
+    of_names = pd.factorize(names, sort=True)[0]
+    least = int(of_names.max(initial=0)) + 1
+    pairs, of_rows = np.unique(codes * least + of_names, return_inverse=True)
     return pairs // least, of_rows
 
 
@@ -316,8 +322,8 @@ class Boot(_OneColumn):
     name: str
     values: Values = ""
     cluster: str = ""
-    """Column that names the cluster of each row (an item, a chain); all rows of a cluster are
-    drawn together. "" draws every row of known value by itself."""
+    """Column that names the cluster of each row, of which all rows are drawn together; "" is its
+    item (`Bootstrap.units`)."""
     among: Mask = every_row
     label: str = ""
     meaning: str = ""
@@ -328,11 +334,18 @@ class Boot(_OneColumn):
     def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
         chosen = groups.among(self.among)
         values = values_of(chosen.frame, self.values or self.name)
-        clusters = chosen.frame[self.cluster].to_numpy() if self.cluster else None
-        *estimates, _ = means_of_groups(values, clusters, chosen.codes, groups.n, groups.how)
+        units: np.ndarray | None = groups.how.units(chosen.frame, self.cluster or "item")
+        if not self.cluster and _alone(chosen.codes, units):
+            units = None
+        *estimates, _ = means_of_groups(values, units, chosen.codes, groups.n, groups.how)
         if self.then is not None:
             estimates = [self.then(x) for x in estimates]
         return with_bounds(self.name, *estimates)
+
+
+def _alone(codes: np.ndarray, units: np.ndarray) -> bool:
+    """Whether no unit has two rows in one group."""
+    return len(_numbered(codes, units)[0]) == len(units)
 
 
 @dataclass(frozen=True)
@@ -382,7 +395,7 @@ def means(columns: Mapping[Column, Values] | Iterable[Column], **more: Any) -> t
 @dataclass(frozen=True)
 class Bootstrapped:
     """Cell: numbers that a statistic computes from an array of values, with bootstrap intervals
-    that draw rows."""
+    that draw rows, or groups of rows whose items are not independent."""
 
     numbers: tuple[Column, ...]
     """Columns, one per number that `statistic` gives."""
@@ -401,6 +414,7 @@ class Bootstrapped:
             drawn = bootstrapped(
                 self.values(rows),
                 self.statistic,
+                units=groups.how.units(rows),
                 seed=groups.how.seed,
                 resamples=groups.how.resamples,
             )
@@ -409,14 +423,17 @@ class Bootstrapped:
         return {name: [line[name] for line in lines] for c in self.columns for name in c.names}
 
 
-def boot_medians(columns: Mapping[Column, str]) -> tuple[Bootstrapped, ...]:
+def boot_medians(columns: Mapping[Column, str]) -> tuple[Among, ...]:
     """A cell per column: median of the known values of a field, with a bootstrap interval."""
 
-    def known(rows: pd.DataFrame, field: str) -> np.ndarray:
-        return numbers(rows[field].dropna())[:, None]
+    def values(rows: pd.DataFrame, field: str) -> np.ndarray:
+        return numbers(rows[field])[:, None]
 
     return tuple(
-        Bootstrapped((c,), partial(known, field=field), partial(np.median, axis=0))
+        Among(
+            rows_known(field),
+            (Bootstrapped((c,), partial(values, field=field), partial(np.median, axis=0)),),
+        )
         for c, field in columns.items()
     )
 

@@ -40,8 +40,8 @@ class AgainstLabel:
     label: Values
     """True label of each row, 1 or 0; rows whose label is unknown (NaN) are left out."""
     cluster: str
-    """Column that names the cluster of each row (a question, a chain); all rows of a cluster are
-    drawn together."""
+    """Column that names the cluster of each row (a question, a chain), whose group is drawn as a
+    whole (`Bootstrap.units`)."""
     score: Values | None = None
     """Score of each row, for statistics such as AUROC."""
     flag: Values | None = None
@@ -58,7 +58,7 @@ class AgainstLabel:
         label = values_of(groups.frame, self.label)
         chosen = groups.among(lambda frame: self.among(frame) & ~np.isnan(label))
         label = values_of(chosen.frame, self.label) == 1
-        clusters = chosen.frame[self.cluster].to_numpy()
+        clusters = groups.how.units(chosen.frame, self.cluster)
         strata = None if self.strata is None else chosen.frame[self.strata].to_numpy()
         told = {"score": self.score, "flag": self.flag}
         told = {k: values_of(chosen.frame, v) for k, v in told.items() if v is not None}

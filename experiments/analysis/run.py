@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import pandas as pd
 
 from faithscope.experiments.analysis.failures import Failures
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.stored_records import Place, Record
 from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.config.study import study_of
@@ -27,6 +28,7 @@ from faithscope.experiments.engine.models.account import calls_of
 from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.engine.provenance import made_by
 from faithscope.experiments.engine.tallies.chain_faults import WORDS as FAULTS
+from faithscope.experiments.engine.tallies.input_report import InputReport
 from faithscope.experiments.engine.tallies.reasons import WORDS, in_words
 from faithscope.experiments.engine.units import Key, Unit
 from faithscope.experiments.garbage import gc_paused
@@ -45,6 +47,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 LABEL = "label_"
 """Prefix of frame columns that hold labels which came with the data."""
+GROUP = "question_group"
+"""Column of frames of records, after the keys, where a run has groups of items that are not
+independent: the group of the item, or the item itself."""
 
 
 @dataclass(frozen=True)
@@ -106,6 +111,16 @@ class Run:
     def calls(self) -> list[Call]:
         """Every call to an API, including those without a usable reply."""
         return calls_of(self.path)
+
+    @cached_property
+    def groups(self) -> Mapping[str, Mapping[str, str]]:
+        """Data set -> item -> group of items that are not independent, the unit of intervals and
+        tests."""
+        return InputReport.of(self.path).groups
+
+    def bootstrap(self, seed: int, resamples: int) -> Bootstrap:
+        """Bootstrap settings that draw the groups of this run's items."""
+        return Bootstrap(seed, resamples, of_items=self.groups)
 
     @property
     def frames(self) -> dict[str, str]:
@@ -240,7 +255,10 @@ class Run:
         labels = dict.fromkeys(
             n for row in rows for n in row if n.startswith(LABEL) and n not in own
         )
-        return pd.DataFrame(rows, columns=[*own, *labels])
+        table = pd.DataFrame(rows, columns=[*own, *labels])
+        if self.groups:
+            table.insert(len(KEYS), GROUP, self.bootstrap(0, 0).units(table))
+        return table
 
     def __repr__(self) -> str:
         lines = [self._head(), *(f"  .{name}: {meaning}" for name, meaning in self.frames.items())]

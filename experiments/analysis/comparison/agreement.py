@@ -141,9 +141,8 @@ def verdicts(joined: Joined) -> tuple[pd.DataFrame, dict[str, str]]:
 
 
 def questions(joined: Joined) -> np.ndarray:
-    """The bootstrap cluster of every trace: its question, which several models may have
-    answered."""
-    return joined.traces["question"].to_numpy(dtype=str)
+    """The bootstrap cluster of every trace: the group of its question (`Joined.units`)."""
+    return joined.units
 
 
 def settings(joined: Joined) -> np.ndarray:

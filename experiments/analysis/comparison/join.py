@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
 
@@ -28,8 +28,10 @@ from faithscope.experiments.analysis.comparison.scores import (
 )
 from faithscope.experiments.analysis.tables import computed_table
 from faithscope.experiments.analysis.tidy import check_rows, count, keep, numbers, only, rows, where
+from faithscope.experiments.data.question_groups import Sets
 from faithscope.interp.errors import UserError
 
+Groups = Mapping[str, Mapping[str, Mapping[str, str]]]
 KEY = (*PLACE, "trace")
 """Columns that identify a row of the comparison; `trace` is the digest of what has to be the same
 in all runs (token ids, text or question)."""
@@ -81,6 +83,23 @@ class Joined:
     """(source, place of a trace as that source names it) -> `KEY` of the joined trace."""
     n_left_out: int = 0
     """Number of traces that were dropped because not every source has them."""
+    groups: Groups = field(default_factory=dict)
+    """Source -> data set -> item, as that source names it -> group of items that are not
+    independent."""
+
+    @cached_property
+    def units(self) -> np.ndarray:
+        """(traces,) the unit of each trace, which is drawn and exchanged as a whole: its question,
+        which several models may have answered, with all questions that some source has in one
+        group."""
+        question = self.traces["question"].astype(str).tolist()
+        of_key = dict(zip(self.index, question, strict=True))
+        sets = Sets()
+        for (source, (dataset, _, item, _)), key in self.origins.items():
+            group = self.groups.get(source, {}).get(dataset, {}).get(item)
+            if group is not None and key in of_key:
+                sets.join(of_key[key], ("group", dataset, group))
+        return np.array([str(sets.top(q)) for q in question], dtype=str)
 
     @cached_property
     def measures(self) -> pd.DataFrame:
@@ -170,7 +189,11 @@ class Joined:
 
 
 def join(
-    sources: Mapping[str, Scores], labels: pd.DataFrame | None, same: str, common: bool = False
+    sources: Mapping[str, Scores],
+    labels: pd.DataFrame | None,
+    same: str,
+    common: bool = False,
+    groups: Groups | None = None,
 ) -> Joined:
     """Joins the scores of several runs by trace.
 
@@ -179,6 +202,7 @@ def join(
         labels: labels from a file, as `labels.labels_of` gives them.
         same: what two traces must share to be joined, one of `scores.SAME`.
         common: whether to drop traces that not every source has.
+        groups: name of a run -> its groups of items that are not independent (`Run.groups`).
 
     Raises:
         UserError: no trace is in two of several sources, no label is of any trace, or a label has
@@ -227,7 +251,7 @@ def join(
     of_steps = of_steps.drop_duplicates([*KEY, "measure", "step"]).reset_index(drop=True)
     tables = _tables({name: of for name, of in features.items() if of})
     n_left_out = n_all - len(of_traces)
-    return Joined(of_items, of_steps, of_traces, joins, tables, origins, n_left_out)
+    return Joined(of_items, of_steps, of_traces, joins, tables, origins, n_left_out, groups or {})
 
 
 def _of(kept: set[tuple[str, ...]], frame: pd.DataFrame) -> pd.DataFrame:

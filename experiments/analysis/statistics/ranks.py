@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -29,8 +30,16 @@ def spearman(x: Values, y: Values, *, seed: int = 0, resamples: int = stats.RESA
     return Estimate(float(rho), *stats.percentiles(of_draws, len(x)), len(x))
 
 
-def kendall(x: Values, y: Values, *, seed: int = 0, resamples: int = stats.RESAMPLES) -> Estimate:
-    """Kendall's tau-b with the percentile interval of a bootstrap over items.
+def kendall(
+    x: Values,
+    y: Values,
+    *,
+    units: Sequence[Hashable] | None = None,
+    seed: int = 0,
+    resamples: int = stats.RESAMPLES,
+) -> Estimate:
+    """Kendall's tau-b with the percentile interval of a bootstrap over items, or over units of
+    items.
 
     NaN for fewer than `FEWEST` items, or if either measure does not vary. A draw is a weight for
     each item: with the signs of all differences as matrices, tau of all draws is three matrix
@@ -39,8 +48,11 @@ def kendall(x: Values, y: Values, *, seed: int = 0, resamples: int = stats.RESAM
     n = len(x)
     if not _can(x, y):
         return Estimate(math.nan, math.nan, math.nan, n)
-    drawn = _draws(n, seed, resamples)
-    weights = np.stack([np.bincount(draw, minlength=n) for draw in drawn]).astype(np.float32)
+    codes = np.arange(n) if units is None else stats.codes_of(units)
+    n_units = int(codes.max()) + 1
+    drawn = _draws(n_units, seed, resamples)
+    times = np.stack([np.bincount(draw, minlength=n_units) for draw in drawn])
+    weights = times[:, codes].astype(np.float32)
     weights = np.concatenate([np.ones((1, n), np.float32), weights])
     left, right = (np.sign(v[:, None] - v[None]).astype(np.float32) for v in (x, y))
     agree, not_tied, nor_tied = (
@@ -48,7 +60,7 @@ def kendall(x: Values, y: Values, *, seed: int = 0, resamples: int = stats.RESAM
         for signs in (left * right, abs(left), abs(right))
     )
     tau = stats.over(agree, np.sqrt(not_tied * nor_tied))
-    return Estimate(float(tau[0]), *stats.percentiles(tau[1:], n), n)
+    return Estimate(float(tau[0]), *stats.percentiles(tau[1:], n_units), n)
 
 
 def rho(x: Values, y: Values) -> float:

@@ -9,11 +9,13 @@ paired.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 from scipy.stats import spearmanr
 
@@ -27,11 +29,39 @@ _AT_ONCE = 200
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Seed and number of resamples of every bootstrap interval."""
+    """Seed and number of resamples of every bootstrap interval, and the units that are drawn."""
 
     seed: int = 0
     resamples: int = stats.RESAMPLES
     """Number of bootstrap resamples."""
+    of_items: Mapping[str, Mapping[str, str]] = field(
+        default_factory=dict, kw_only=True, compare=False
+    )
+    """Data set -> item -> group of items that are not independent; other items are groups of their
+    own."""
+
+    def units(self, frame: pd.DataFrame, items: str = "item") -> np.ndarray:
+        """The unit of each row that is drawn as a whole: the group of its item.
+
+        Args:
+            items: column of the items' ids, or of other clusters, which stay as they are; in a
+                frame without it every row is a unit.
+        """
+        if items not in frame:
+            return np.arange(len(frame))
+        names = frame[items].to_numpy()
+        if not self.of_items:
+            return names
+        if "dataset" in frame:
+            pairs = zip(frame["dataset"], names, strict=True)
+            return np.array([self.of_items.get(d, {}).get(str(n), str(n)) for d, n in pairs], str)
+        return np.array([self._of_any.get(str(name), str(name)) for name in names], dtype=str)
+
+    @cached_property
+    def _of_any(self) -> dict[str, str]:
+        """Item -> its group, for ids that one data set alone has."""
+        n = Counter(item for of in self.of_items.values() for item in of)
+        return {i: g for of in self.of_items.values() for i, g in of.items() if n[i] == 1}
 
 
 def weights(
@@ -167,6 +197,16 @@ def means(
         for name, x in of.items()
     }
     return ratios(clusters, summed, minus=minus, how=how)
+
+
+def paired_difference(frame: pd.DataFrame, first: str, second: str, how: Bootstrap) -> Estimate:
+    """The share of rows in which one column is 1 minus that of another, as of
+    `stats.paired_difference`, where items of a group are not independent."""
+    of = {name: (frame[name] == 1).to_numpy(dtype=bool) for name in (first, second)}
+    units = how.units(frame)
+    if stats.of_units(units) is None:
+        return stats.paired_difference(*(x.tolist() for x in of.values()))
+    return means(units, of, minus={"": (first, second)}, how=how)[""]
 
 
 def means_of_groups(

@@ -135,9 +135,15 @@ def clustered_share(
     return Estimate(value, low, high, n)
 
 
-def share(outcomes: Sequence[bool]) -> Estimate:
-    """The share of true outcomes in a list, with its Wilson interval."""
-    return wilson(sum(outcomes), len(outcomes))
+def share(outcomes: Sequence[bool], units: Iterable[Hashable] | None = None) -> Estimate:
+    """The share of true outcomes in a list, with its Wilson interval.
+
+    Args:
+        units: unit of each outcome, the unit of the interval; by default each is one.
+    """
+    if units is None or not len(outcomes):
+        return wilson(sum(outcomes), len(outcomes))
+    return clustered_share(np.asarray(outcomes, dtype=float), codes_of(units))
 
 
 def difference(
@@ -267,6 +273,7 @@ def bootstrapped(
     values: Float[np.ndarray, "items columns"],
     statistic: Callable[[np.ndarray], np.ndarray],
     *,
+    units: Sequence[Hashable] | np.ndarray | None = None,
     seed: int = 0,
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
@@ -275,41 +282,75 @@ def bootstrapped(
 
     Args:
         statistic: computes (k,) numbers from (items, columns) values.
+        units: unit of each item, of which all items are drawn together; by default each is one.
 
     Returns:
-        k estimates, or an empty list without items; no intervals for fewer than `FEWEST` items.
+        k estimates, or an empty list without items; no intervals for fewer than `FEWEST` units.
     """
-    n = len(values)
-    if n == 0:
+    rows = None if units is None else of_units(units)
+    items = len(values)
+    n = items if rows is None else len(rows)
+    if items == 0:
         return []
     if n < FEWEST:
-        return [Estimate(float(x), math.nan, math.nan, n) for x in statistic(values)]
+        return [Estimate(float(x), math.nan, math.nan, items) for x in statistic(values)]
     rng = np.random.default_rng(seed)
-    draws = np.stack([statistic(values[rng.integers(n, size=n)]) for _ in range(resamples)])
+
+    def drawn_items() -> np.ndarray:
+        drawn = rng.integers(n, size=n)
+        return drawn if rows is None else np.concatenate([rows[i] for i in drawn])
+
+    draws = np.stack([statistic(values[drawn_items()]) for _ in range(resamples)])
     return [
-        Estimate(float(x), *percentiles(drawn, n, confidence), n)
+        Estimate(float(x), *percentiles(drawn, n, confidence), items)
         for x, drawn in zip(statistic(values), draws.T, strict=True)
     ]
+
+
+def of_units(units: Sequence[Hashable] | np.ndarray) -> list[np.ndarray] | None:
+    """The places of the items of each unit; None if each item is a unit of its own."""
+    places: dict[Hashable, list[int]] = {}
+    for at, unit in enumerate(units):
+        places.setdefault(unit, []).append(at)
+    if len(places) == len(units):
+        return None
+    return [np.array(at) for at in places.values()]
 
 
 def mean_of_items(
     values: Iterable[float | None],
     *,
+    units: Iterable[Hashable] | None = None,
     seed: int = 0,
     resamples: int = RESAMPLES,
     confidence: float = CONFIDENCE,
 ) -> Estimate:
     """The mean over the items that have a value, with the interval of `bootstrapped`, or Wilson's
     where values are yes or no."""
-    present = np.array([v for v in values if v is not None and not math.isnan(v)])
+    values = list(values)
+    pairs = zip(values, range(len(values)) if units is None else units, strict=True)
+    known = [(v, unit) for v, unit in pairs if v is not None and not math.isnan(v)]
+    present = np.array([v for v, _ in known])
     if not len(present):
         return NOTHING
     if yes_or_no(present):
-        return wilson_of_items(float(present.mean()), len(present), confidence)
+        codes = np.array([*range(len(known))]) if units is None else codes_of(u for _, u in known)
+        return clustered_share(present.astype(float), codes)
     (mean,) = bootstrapped(
-        present[:, None], _mean, seed=seed, resamples=resamples, confidence=confidence
+        present[:, None],
+        _mean,
+        units=[unit for _, unit in known],
+        seed=seed,
+        resamples=resamples,
+        confidence=confidence,
     )
     return mean
+
+
+def codes_of(names: Iterable[Hashable]) -> Int[np.ndarray, " n"]:
+    """The number of each name, from 0 in order of first place."""
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names], dtype=int)
 
 
 def _mean(values: np.ndarray) -> np.ndarray:

@@ -59,6 +59,9 @@ class GivenChain:
     model did not write them."""
     where: str = ""
     """Place of the chain for messages: `mine.jsonl, line 3`."""
+    group: str | None = None
+    """The chain's group in a column that was read for it, "" where the cell is empty; None if none
+    was read. It decides nothing that is measured."""
 
     def __post_init__(self) -> None:
         at = 0

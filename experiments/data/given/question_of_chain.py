@@ -58,7 +58,8 @@ class QuestionOfChain:
     @property
     def sha256(self) -> str:
         """SHA-256 of all that the file says of the chain."""
-        content = {name: v for name, v in asdict(self.chain).items() if name != "where"}
+        left_out = ("where", "group")
+        content = {name: v for name, v in asdict(self.chain).items() if name not in left_out}
         for name in ("cut", "prefilled"):
             # chains whose file does not tell of it keep earlier versions' ids
             if not content[name]:

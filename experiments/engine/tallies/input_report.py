@@ -62,6 +62,9 @@ class InputReport:
     """Further notes on the data, such as the number of questions without a right answer."""
     asked: tuple[str, ...] = ()
     """Config keys by which the user, and not a shipped config, asked for measures."""
+    groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Data set -> item -> group of items that are not independent, the unit of intervals and tests
+    (`data.question_groups`)."""
 
     def lines(self) -> list[str]:
         """A line for each limit and note, and for each file with columns that were not used."""
@@ -83,7 +86,8 @@ class InputReport:
         known = json.loads(path.read_text("utf-8"))
         unused = {name: tuple(columns) for name, columns in known["unused"].items()}
         cuts = tuple(Truncation(**cut) for cut in known["cuts"])
-        return cls(cuts, unused, tuple(known["notes"]), tuple(known.get("asked", ())))
+        of = tuple(known["notes"]), tuple(known.get("asked", ())), known.get("groups", {})
+        return cls(cuts, unused, *of)
 
 
 def unused_columns(files: Sequence[FileRead]) -> dict[str, tuple[str, ...]]:

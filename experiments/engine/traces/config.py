@@ -72,6 +72,9 @@ class _TracesConfig(FolderConfig):
     FREE: ClassVar[tuple[str, ...]] = (
         *FolderConfig.FREE,
         "spend.",
+        "data.group",
+        "data.group.",
+        "traces.group",
         "items_at_once",
         *(f"api.{key}" for key in HOW_FAST),
         *(f"generation.{key}" for key in WHERE),

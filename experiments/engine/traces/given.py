@@ -17,17 +17,24 @@ from faithscope.experiments.data.given.reading import (
     Chains,
     read_chains,
 )
+from faithscope.experiments.data.question_groups import Asked, Grouping, grouped
 from faithscope.experiments.data.tasks.sources.rows import SourceRow
 from faithscope.experiments.engine.folder import existing_run, has_records
 from faithscope.experiments.engine.planfile import counted
-from faithscope.experiments.engine.tallies.input_report import Truncation
+from faithscope.experiments.engine.tallies.input_report import InputReport, Truncation
 
 
 def _rows(path: Path) -> list[SourceRow]:
     index = counted(existing_run(path))
     units = sorted(index.each(("trace",)), key=lambda unit: unit.key)
+    groups = InputReport.of(path).groups
+
+    def values(record: Mapping[str, Any]) -> dict[str, Any]:
+        group = groups.get(record["dataset"], {}).get(str(record["item"]), "")
+        return {**record, "group": group}
+
     return [
-        SourceRow(str(r["item"]), r, f"{path}, trace of {r['item']} by {r['model']}")
+        SourceRow(str(r["item"]), values(r), f"{path}, trace of {r['item']} by {r['model']}")
         for unit in units
         for r in unit.records
     ]
@@ -57,6 +64,7 @@ def _chain(row: SourceRow) -> GivenChain:
         cut=record.get("finish") == "length",
         prefilled=sum(map(len, record["pieces"][: record["origin"].get("prefilled", 0)])),
         where=row.where,
+        group=record["group"],
     )
 
 
@@ -96,6 +104,16 @@ def read_given(
         UserError: as for `read_chains`; or a run folder holds no traces.
     """
     return read_chains(source, format, limit, ALL, writers=writers, seed=seed)
+
+
+def groups_of(chains: Chains) -> Grouping:
+    """The groups of given chains; those of a run folder have the groups that they have there."""
+    asked = [
+        Asked(c.id, c.dataset, "\n".join([c.question, *sorted(c.options or ())]), c.group)
+        for c in chains.chains
+    ]
+    key = "the run that wrote them" if chains.format == RUN_FOLDER else "traces.group"
+    return grouped(asked, key, chains=True)
 
 
 def cuts_of(chains: Chains, limit: int | None) -> list[Truncation]:

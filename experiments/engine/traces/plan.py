@@ -18,6 +18,13 @@ from faithscope.experiments.data.given.chat import CHAT
 from faithscope.experiments.data.given.question_of_chain import QuestionOfChain, question_of_chain
 from faithscope.experiments.data.given.rows import ROWS
 from faithscope.experiments.data.given.steps import stretches
+from faithscope.experiments.data.question_groups import (
+    Asked,
+    Grouping,
+    asked_of,
+    grouped,
+    groups_read,
+)
 from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
 from faithscope.experiments.data.tasks.sources.gold import ANSWER, GOLD
 from faithscope.experiments.data.tasks.sources.rows import files_read
@@ -32,7 +39,7 @@ from faithscope.experiments.engine.tallies.input_report import NO_LIMIT, InputRe
 from faithscope.experiments.engine.tallies.reasons import FEW_STEPS, min_chars_that_helps
 from faithscope.experiments.engine.traces.config import TracesConfig, fits
 from faithscope.experiments.engine.traces.forecast import calls_of, size_of, work_lines
-from faithscope.experiments.engine.traces.given import UNREAD, cuts_of, unread_text
+from faithscope.experiments.engine.traces.given import UNREAD, cuts_of, groups_of, unread_text
 from faithscope.experiments.engine.traces.sections import DataConfig
 from faithscope.experiments.engine.traces.units import TRACE, Item, api_decides, unanswerable, words
 from faithscope.experiments.engine.units import API_REPLIES, Key, UnitIds, versions
@@ -221,14 +228,15 @@ def plan(config: TracesConfig) -> TracePlan:
     if config.traces.path is not None:
         return _given(config)
     cuts: list[Truncation] = []
-    questions = {task: questions_of(config, get_task(task), cuts) for task in config.tasks}
+    questions, groups = questions_of(config, cuts)
     names = {model: _Names(config, model) for model in config.model.name}
     items = [
         names[model].item(get_task(task), question)
         for model, task in config.pairs
         for question in questions[task]
     ]
-    input_report = InputReport(tuple(cuts), notes=_of_right_answers(items, (ANSWER, *GOLD)))
+    notes = (*_of_right_answers(items, (ANSWER, *GOLD)), *groups.notes)
+    input_report = InputReport(tuple(cuts), notes=notes, groups=groups.of)
     return TracePlan(config, tuple(items), input_report=input_report)
 
 
@@ -272,7 +280,9 @@ def _given(config: TracesConfig) -> TracePlan:
         why = "traces.read_by=writer, and no model of model.name wrote them"
         cuts.append(Truncation(chains, 0, n, why, "traces.read_by=all"))
     named = GOLD if read.format in (ROWS.name, CHAT.name) else ()
-    input_report = InputReport(tuple(cuts), notes=_of_right_answers(items, named))
+    groups = groups_of(read)
+    notes = (*_of_right_answers(items, named), *groups.notes)
+    input_report = InputReport(tuple(cuts), notes=notes, groups=groups.of)
     return TracePlan(config, tuple(items), what, unread, input_report=input_report)
 
 
@@ -294,17 +304,40 @@ class AsksTasks(Protocol):
     """A config of a run that asks the questions of tasks."""
 
     @property
+    def tasks(self) -> Sequence[str]: ...
+    @property
     def data(self) -> DataConfig: ...
     @property
     def seed(self) -> int: ...
 
 
-def questions_of(config: AsksTasks, task: Task, cuts: list[Truncation]) -> list[Question]:
-    """The questions of a task; the rows that a limit leaves out are reported in `cuts`.
+def questions_of(
+    config: AsksTasks, cuts: list[Truncation]
+) -> tuple[dict[str, list[Question]], Grouping]:
+    """The questions of each task, and their groups; the rows that a limit leaves out are reported
+    in `cuts`. Questions that a task makes itself are drawn one by one, and independent.
 
     Raises:
-        ConfigError: the data cannot be read, holds no question, or holds one id twice.
+        ConfigError: data cannot be read, holds no question, holds one id twice, or has no column of
+            groups that the config names.
     """
+    read = {task: _questions(config, get_task(task), cuts) for task in config.tasks}
+    asked = [a for _, of in read.values() for a in of]
+    if config.data.group is not None and all(a.group is None for a in asked):
+        raise ConfigError(
+            [f"data.group: none of the tasks {', '.join(read)} reads rows; leave it out"]
+        )
+    return {task: questions for task, (questions, _) in read.items()}, grouped(asked, GROUP)
+
+
+GROUP = "data.group"
+"""Config key of the column of groups."""
+
+
+def _questions(
+    config: AsksTasks, task: Task, cuts: list[Truncation]
+) -> tuple[list[Question], list[Asked]]:
+    """The questions of a task; and these with their groups, if they were read from rows."""
     settings = LoadSettings(
         path=config.data.path_of(task.name),
         limit=config.data.limit_of(task.name),
@@ -312,8 +345,12 @@ def questions_of(config: AsksTasks, task: Task, cuts: list[Truncation]) -> list[
         split=config.data.split,
     )
     try:
-        with files_read() as files:
+        column = config.data.group_of(task.name)
+        with files_read(column) as files:
             questions = list(task.load(settings))
+        groups: Mapping[str, str | None] = {}
+        if column is not None and (files or isinstance(config.data.group, Mapping)):
+            groups = groups_read(files, [q.id for q in questions], column, GROUP)
     except (ValueError, OSError) as error:
         message = " ".join(str(error).split())
         name = f"task {task.name!r}"
@@ -328,7 +365,7 @@ def questions_of(config: AsksTasks, task: Task, cuts: list[Truncation]) -> list[
     twice = [q for q, n in Counter(q.id for q in questions).items() if n > 1]
     if twice:
         raise ConfigError([f"task {task.name!r}: two questions have the id {twice[0]!r}"])
-    return questions
+    return questions, [asked_of(q, groups.get(q.id)) for q in questions if files]
 
 
 class _Names:

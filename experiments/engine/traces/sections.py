@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
@@ -23,7 +24,9 @@ from faithscope.experiments.config.base import OneOrMany, Section, expanded
 from faithscope.experiments.config.errors import shown
 from faithscope.experiments.config.model import StatedMarks, SubjectName
 from faithscope.experiments.data.given.reading import AUTO, Chains
+from faithscope.experiments.data.question_groups import groups_read
 from faithscope.experiments.data.tasks import base_name, task_problem
+from faithscope.experiments.data.tasks.sources.rows import files_read
 from faithscope.experiments.engine.traces.given import format_problem, read_given
 from faithscope.interventions.segment import MIN_CHARS, Mode
 from faithscope.interventions.trace import AnswerKind
@@ -94,6 +97,11 @@ def _path_problem(value: Any) -> str | None:
     return None if isinstance(value, str) and value else f"must be a path, got {shown(value)}"
 
 
+def _column_problem(value: Any) -> str | None:
+    is_name = isinstance(value, str) and value.strip()
+    return None if is_name else f"must be the name of a column, got {shown(value)}"
+
+
 def _of_task(value: T | Mapping[str, T | None] | None, task: str) -> T | None:
     """A task's own entry in `value`, else that of its base task, else the default."""
     if not isinstance(value, Mapping):
@@ -140,9 +148,14 @@ class GivenConfig(Section):
     read_by: Literal["all", "writer"] = "all"
     """Models that read a chain. `all`: every model reads every chain. `writer`: each model reads
     the chains that it wrote; `exclusions.csv` counts chains of other writers."""
+    group: Annotated[StrictStr | None, Field(min_length=1)] = None
+    """Column of the file that names the group of each chain, the unit of intervals and tests:
+    chains of one template, passage or topic. null groups chains of the same question, and of
+    questions that are nearly the same (`faithscope docs data`)."""
 
     def read(self, seed: int) -> Chains:
-        """Read the chains, detecting the layout if it is `auto`.
+        """Read the chains, detecting the layout if it is `auto`; with the groups of the column
+        `group`, if there is one.
 
         Args:
             seed: seed of the draw of `limit` chains.
@@ -151,7 +164,13 @@ class GivenConfig(Section):
             UserError: a file cannot be read, or a row does not fit.
         """
         path = Path(str(self.path)).expanduser()
-        chains = read_given(path, self.format, self.limit, self.writers, seed)
+        with files_read(self.group) as files:
+            chains = read_given(path, self.format, self.limit, self.writers, seed)
+        if self.group is not None:
+            places = [chain.where for chain in chains.chains]
+            groups = groups_read(files, places, self.group, "traces.group")
+            grouped = (replace(c, group=groups[c.where]) for c in chains.chains)
+            chains = replace(chains, chains=tuple(grouped))
         if self.format == AUTO:
             print(f"note: traces.path: {chains.file} is read as {chains.format}", file=sys.stderr)
         return chains
@@ -169,12 +188,19 @@ class DataConfig(Section):
     are read unless you set a limit."""
     split: StrictStr | None = None
     """The dataset split, for tasks that have several; null is the task's default."""
+    group: Annotated[str | dict[str, str] | None, _per_task(_column_problem)] = None
+    """Column of the data that names the group of each question, the unit of intervals and tests:
+    questions of one template, passage or topic; or a mapping from task to column. null groups
+    questions that are nearly the same (`faithscope docs data`)."""
 
     def limit_of(self, task: str) -> int | None:
         return _of_task(self.limit, task)
 
     def path_of(self, task: str) -> Path | None:
         return expanded(_of_task(self.path, task))
+
+    def group_of(self, task: str) -> str | None:
+        return _of_task(self.group, task)
 
 
 SHORT = 256

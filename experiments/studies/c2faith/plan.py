@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config.base import ConfigError, expanded
 from faithscope.experiments.config.judge import JudgeConfig
+from faithscope.experiments.data.question_groups import Asked, Grouping, grouped
 from faithscope.experiments.data.saved import MANIFEST
 from faithscope.experiments.engine.folder import has_records
 from faithscope.experiments.engine.index import Index
@@ -38,7 +40,9 @@ from faithscope.experiments.studies.c2faith.benchmark.writing import (
 )
 from faithscope.experiments.studies.c2faith.config import C2FaithConfig
 from faithscope.experiments.studies.c2faith.forms_of_config import settings_of
+from faithscope.experiments.studies.c2faith.inside import DATASET
 from faithscope.experiments.studies.c2faith.prompts import TaskForm, as_files
+from faithscope.experiments.studies.c2faith.prompts_of_items import CONDITIONS
 from faithscope.experiments.studies.c2faith.units import INSIDE, Inside, Units
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Writing
@@ -157,8 +161,24 @@ def plan(config: C2FaithConfig) -> C2Plan | WritingPlan:
 def _judging(units: Units, benchmark: Benchmark) -> C2Plan:
     """Plan of all that a run would ask about these items, whether or not they are its own."""
     forms, items = units.forms | units.references, tuple(units.items(benchmark))
-    input_report = _input_report(units.config, benchmark)
+    groups = _groups(benchmark)
+    report = _input_report(units.config, benchmark)
+    input_report = replace(report, notes=(*report.notes, *groups.notes), groups=groups.of)
     return C2Plan(units.config, items, benchmark, forms, input_report=input_report)
+
+
+def _groups(benchmark: Benchmark) -> Grouping:
+    """The groups of chains whose problems are the same or nearly so, and of the items made of
+    them, by each name that they have in tables."""
+    made: dict[str, set[str]] = defaultdict(set)
+    problems: dict[str, str] = {}
+    for of in (*benchmark.causal, *benchmark.coverage):
+        problems[of.chain] = of.problem
+        made[of.chain] |= {of.chain, of.id, *(f"{of.id}.{c}" for c in CONDITIONS)}
+    found = grouped((Asked(c, DATASET, p) for c, p in problems.items()), "", chains=True)
+    of_chains = found.of.get(DATASET, {})
+    named = {name: group for chain, group in of_chains.items() for name in made[chain]}
+    return found._replace(of={DATASET: named})
 
 
 def _input_report(config: C2FaithConfig, benchmark: Benchmark) -> InputReport:

@@ -11,7 +11,6 @@ import pandas as pd
 
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.spend import spend_table
-from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.data.saved import MANIFEST
 from faithscope.experiments.engine.models.judges import READINGS
@@ -71,8 +70,10 @@ class C2Results:
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
         """Every table by its file name."""
-        how = Bootstrap(self.config.seed, self.config.report.bootstrap)
-        all_tables = tables(self.frames, seed=how.seed, resamples=how.resamples)
+        how = self.run.bootstrap(self.config.seed, self.config.report.bootstrap)
+        all_tables = tables(
+            self.frames, seed=how.seed, resamples=how.resamples, groups=how.of_items
+        )
         scored = [in_frame(row) for row in self.judged if row["reading"] == "scored"]
         of_run = {
             "scored": pd.DataFrame(scored, columns=[*WAY, "chain", "mass"]).astype({"mass": float}),

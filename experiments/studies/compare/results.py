@@ -45,7 +45,8 @@ def joined_sources(config: CompareConfig, sources: Mapping[str, Opened]) -> Join
     labels = config.labels
     of_file = None if labels is None else labels_of(Path(labels.path).expanduser())
     of_runs = {name: source.scores for name, source in sources.items()}
-    return join(of_runs, of_file, config.same, config.common)
+    groups = {name: source.run.groups for name, source in sources.items()}
+    return join(of_runs, of_file, config.same, config.common, groups)
 
 
 @dataclass(frozen=True)

@@ -102,9 +102,16 @@ def first_screen(tables: Tables, joined: Joined) -> Section:
 
 def _limits(tables: Tables, joined: Joined) -> Iterator[str]:
     headline, traces = tables["headline"], joined.traces
-    n, n_questions = len(traces), len(set(questions(joined)))
-    yield f"{n:,} traces of {n_questions:,} questions, in {len(set(settings(joined))):,} " + (
-        "pair of model and task." if len(set(settings(joined))) == 1 else "pairs of model and task."
+    n, n_questions = len(traces), len(set(traces["question"]))
+    units = len(set(questions(joined)))
+    grouped = f" ({units:,} groups of questions, the unit of tests)" if units < n_questions else ""
+    yield (
+        f"{n:,} traces of {n_questions:,} questions{grouped}, in {len(set(settings(joined))):,} "
+        + (
+            "pair of model and task."
+            if len(set(settings(joined))) == 1
+            else "pairs of model and task."
+        )
     )
     if cut := count(traces["cut"].eq(1)):
         yield (

@@ -11,6 +11,7 @@ from typing import Any
 
 from faithscope.experiments.config.base import ConfigError, expanded
 from faithscope.experiments.config.study import addition_to
+from faithscope.experiments.data.question_groups import Asked, grouped
 from faithscope.experiments.data.saved import SavedBenchmark
 from faithscope.experiments.data.tasks.sources.rows import files_read
 from faithscope.experiments.engine.index import Index
@@ -43,6 +44,7 @@ from faithscope.experiments.studies.rfeval.judging.judges import (
     run_lines,
 )
 from faithscope.experiments.studies.rfeval.prompts import QUESTIONS, as_files
+from faithscope.experiments.studies.rfeval.records import DATASET
 from faithscope.experiments.studies.rfeval.saved import ITEMS, item_lines
 from faithscope.experiments.studies.rfeval.subjects.subject_stages import SubjectStages
 from faithscope.experiments.studies.rfeval.units import Pair, RfUnits, units_of
@@ -144,8 +146,15 @@ def plan(config: RFEvalConfig) -> RfPlan | PreparingPlan[RFEvalConfig, Any]:
     units = units_of(config, items)
     if sheet is not None:
         annotations_of(sheet, units.items, config.model.name)
-    pairs, input_report = units.pairs, InputReport(cuts)
+    groups = grouped((_asked(item) for item in items), "")
+    input_report = InputReport(cuts, notes=groups.notes, groups=groups.of)
+    pairs = units.pairs
     return RfPlan(config, pairs, units, benchmark, asked_with, input_report=input_report)
+
+
+def _asked(item: Item) -> Asked:
+    parts = [item.context, item.question, *sorted(item.options)]
+    return Asked(item.id, DATASET, "\n".join(filter(None, parts)))
 
 
 def items_of_config(config: RFEvalConfig, bare: bool = False) -> tuple[list[Item], list[Source]]:

@@ -15,7 +15,6 @@ import pandas as pd
 
 from faithscope.experiments.analysis.run import Run, load_run
 from faithscope.experiments.analysis.spend import spend_table
-from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tidy import groups, summed, where
 from faithscope.experiments.engine.plan import BENCHMARK, PROMPTS
 from faithscope.experiments.files import StoreError
@@ -192,7 +191,7 @@ class RfResults:
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
         """Every table by its file name."""
-        how = Bootstrap(self.config.seed, self.config.report.bootstrap)
+        how = self.run.bootstrap(self.config.seed, self.config.report.bootstrap)
         tables_of_pairs = tables(self.frames, how)
         replies = (
             r | {"model": r["judge"], "prompt": r["variant"], "n": 1}

@@ -17,7 +17,6 @@ from faithscope.experiments.analysis.comparison.sections import answer_section, 
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.run import Run
-from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.studies.slrc.frames import Results
 from faithscope.experiments.studies.slrc.scores import scores
 
@@ -46,8 +45,9 @@ class InRun:
         of_run = self.run.once(scores)
         if not len(of_run.items) or not len(of_run.traces):
             return None
-        how = Bootstrap(results.stored.get("seed", 0), results.report.bootstrap)
-        joined = join({self.run.path.name: of_run}, None, "text")
+        how = self.run.bootstrap(results.stored.get("seed", 0), results.report.bootstrap)
+        name = self.run.path.name
+        joined = join({name: of_run}, None, "text", groups={name: self.run.groups})
         return Comparison(joined, how, results.report.comparison)
 
     @cached_property

@@ -172,6 +172,7 @@ class Results:
             self.report.pairs,
             (lambda key: True) if planned is None else planned.by_key.__contains__,
             self.failed,
+            of_items=self.run.groups,
         )
         spent = {"spend": spend_table(self.run.calls)} if self.run.calls else {}
         unread = unread_of(self.run.path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config.api import API
@@ -14,7 +14,7 @@ from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.plan import PROMPTS, RunPlan, below
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.tallies.input_report import InputReport, Truncation
-from faithscope.experiments.engine.traces.given import cuts_of
+from faithscope.experiments.engine.traces.given import cuts_of, groups_of
 from faithscope.experiments.engine.traces.plan import TracePlan
 from faithscope.experiments.engine.traces.plan import plan as plan_of_traces
 from faithscope.experiments.engine.units import NOTHING_ASKED, Key
@@ -174,4 +174,6 @@ def _unread(config: RunConfig, judged: JudgedUnits) -> ChainsPlan:
     if not by_them:
         raise ConfigError([f"traces.written_by: no chain is left of {source}; name who wrote some"])
     items = tuple(judged.of_unread(judged_chain(chain, config.steps) for chain in by_them))
-    return ChainsPlan(config, items, judged, None, source, input_report=InputReport(tuple(cuts)))
+    groups = groups_of(replace(read, chains=tuple(by_them)))
+    report = InputReport(tuple(cuts), notes=groups.notes, groups=groups.of)
+    return ChainsPlan(config, items, judged, None, source, input_report=report)

@@ -202,6 +202,7 @@ class TrainConfig(FolderConfig):
     SHOWN: ClassVar[tuple[str, ...]] = ("report", "measure")
     FREE: ClassVar[tuple[str, ...]] = (
         *(*FolderConfig.FREE, "token_budget", "optimizer.tokens", "measure", "measure."),
+        *("data.group", "data.group."),
     )
 
     @model_validator(mode="after")

@@ -10,7 +10,6 @@ from typing import Any, cast
 import pandas as pd
 
 from faithscope.experiments.analysis.run import Frame, Run
-from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.stored_records import Record
 from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.studies.training.config import METHODS, TrainConfig
@@ -91,7 +90,7 @@ class Results:
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
         """All tables of the run, by file name; methods stand in the order of `METHODS`."""
-        how = Bootstrap(self.config.seed, self.config.report.bootstrap)
+        how = self.run.bootstrap(self.config.seed, self.config.report.bootstrap)
         frames = {frame.name: _in_order(getattr(self.run, frame.name)) for frame in FRAMES}
         return make_tables(TABLES, frames, how)
 

@@ -80,7 +80,7 @@ def plan(config: TrainConfig) -> TrainPlan:
         ConfigError: data cannot be read; or there is nothing to train or to measure.
     """
     cuts: list[Truncation] = []
-    questions = {task: questions_of(config, get_task(task), cuts) for task in config.tasks}
+    questions, groups = questions_of(config, cuts)
     items: list[Adapter] = []
     measuring = []
     for model in config.model.name:
@@ -97,7 +97,8 @@ def plan(config: TrainConfig) -> TrainPlan:
                 f"{', '.join(config.model.name)} is one; name an objective"
             ]
         )
-    return TrainPlan(config, tuple(items), tuple(measuring), input_report=InputReport(tuple(cuts)))
+    report = InputReport(tuple(cuts), notes=groups.notes, groups=groups.of)
+    return TrainPlan(config, tuple(items), tuple(measuring), input_report=report)
 
 
 def _adapters(

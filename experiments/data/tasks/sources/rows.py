@@ -34,12 +34,32 @@ class FileRead:
     of rows that a limit leaves out do not count."""
     asked: set[str] = field(default_factory=set)
     """The columns that were asked for in some row."""
+    group: str | None = None
+    """Column, or dotted path of one, with the group of each row; None if none is read."""
+    groups: dict[str, Any] = field(default_factory=dict)
+    """Id and place of a row -> its cell of that column."""
+    columns: dict[str, None] = field(default_factory=dict)
+    """The columns of all rows, where groups are read."""
 
     def row(self, id: str, values: Mapping[str, Any], where: str) -> SourceRow:
         """The next row of the file."""
         self.rows += 1
         filled = {name: None for name, value in values.items() if is_filled(value)}
+        if self.group is not None:
+            self.columns |= dict.fromkeys(map(str, values))
+            self.groups[id] = self.groups[where] = self._group(SourceRow(id, values, where))
         return SourceRow(id, Cells(values, self, filled), where)
+
+    def _group(self, row: SourceRow) -> Any:
+        """The row's cell of the column `group`; of a dotted path, the value at its end."""
+        path = [str(self.group)]
+        if not columns_called(row, path[0]):
+            path = path[0].split(".")
+        self.asked.update(columns_called(row, path[0]))
+        value = cell(row, path[0])
+        for name in path[1:]:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return value
 
     @property
     def unused(self) -> tuple[str, ...]:
@@ -48,22 +68,28 @@ class FileRead:
 
 
 _OPEN: ContextVar[tuple[list[FileRead], ...]] = ContextVar("open", default=())
+_GROUP: ContextVar[str | None] = ContextVar("group", default=None)
 
 
 @contextmanager
-def files_read() -> Iterator[list[FileRead]]:
-    """A context that collects every file whose rows are read within it."""
+def files_read(group: str | None = None) -> Iterator[list[FileRead]]:
+    """A context that collects every file whose rows are read within it.
+
+    Args:
+        group: column whose cells are kept as the groups of rows.
+    """
     files: list[FileRead] = []
-    token = _OPEN.set((*_OPEN.get(), files))
+    token, of_group = _OPEN.set((*_OPEN.get(), files)), _GROUP.set(group)
     try:
         yield files
     finally:
         _OPEN.reset(token)
+        _GROUP.reset(of_group)
 
 
 def begin_file(name: str) -> FileRead:
     """A new `FileRead`, which every open `files_read` collects."""
-    file = FileRead(name)
+    file = FileRead(name, group=_GROUP.get())
     for files in _OPEN.get():
         files.append(file)
     return file
@@ -110,6 +136,11 @@ class Cells(Mapping[str, Any]):
 
     def __or__(self, other: Mapping[str, Any]) -> Cells:
         return Cells(self.plain | dict(other), self._file, self._filled)
+
+    def name_row(self, row: str, own: str) -> None:
+        """Gives a row of the file its own id, by which its group is found, too."""
+        if self._file.group is not None:
+            self._file.groups[own] = self._file.groups[row]
 
     def without(self, *names: str) -> Cells:
         """The cells of all columns but `names`."""
@@ -238,4 +269,5 @@ def with_ids(rows: Iterable[SourceRow]) -> Iterator[SourceRow]:
                 "or none"
             )
         seen[own] = row.where
+        row.cells.name_row(row.where, own)
         yield SourceRow(own, row.values, row.where)

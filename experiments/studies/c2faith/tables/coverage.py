@@ -86,7 +86,7 @@ def _correlation(column: Column, x: str, truth: Values, p: Column | None = None)
         known = keep(judged, rows_known("score", x)(judged))
         values, truths = values_of(known, x), values_of(known, truth)
         there = ~np.isnan(truths)
-        rho, p_value = spearman(known["chain"].to_numpy()[there], values[there], truths[there], how)
+        rho, p_value = spearman(how.units(known, "chain")[there], values[there], truths[there], how)
         return columns(column.name, rho) | ({p.name: p_value} if p else {})
 
     return Numbers((column, *([p] if p else [])), compute)

@@ -61,14 +61,15 @@ def _rates(judged: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
     flagged = numbers(with_verdict["score"]) == 0
     sides = {"detection": perturbed, "fpr": ~perturbed}
     estimates = ratios(
-        with_verdict["chain"].to_numpy(),
+        how.units(with_verdict, "chain"),
         {name: (flagged & side, side) for name, side in sides.items()},
         minus={"net": ("detection", "fpr")},
         how=how,
     )
     row: dict[str, Any] = {}
     for name, side in sides.items():
-        _, low, high = columns(f"{name}_wilson", share(flagged[side].tolist())).items()
+        units = how.units(with_verdict, "chain")[side]
+        _, low, high = columns(f"{name}_wilson", share(flagged[side].tolist(), units)).items()
         row |= columns(name, estimates[name]) | dict((low, high))
     p = estimates["detection"].value
     return row | columns("net", estimates["net"]) | {"std": math.sqrt(p * (1 - p))}

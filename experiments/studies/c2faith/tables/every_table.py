@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
@@ -85,11 +86,18 @@ COLUMNS, OF_TABLES = declared(TABLES)
 
 
 def tables(
-    frames: Frames, *, seed: int = 0, resamples: int = stats.RESAMPLES
+    frames: Frames,
+    *,
+    seed: int = 0,
+    resamples: int = stats.RESAMPLES,
+    groups: Mapping[str, Mapping[str, str]] | None = None,
 ) -> dict[str, pd.DataFrame]:
     """The tidy tables by name.
 
     A task that was not run gives tables without rows; a judge without any verdict, or alone
     where two are compared, gives rows that say so. Every table counts what it leaves out.
+
+    Args:
+        groups: data set -> chain or item -> group of those that are not independent.
     """
-    return make_tables(OF_FRAMES, vars(frames), Bootstrap(seed, resamples))
+    return make_tables(OF_FRAMES, vars(frames), Bootstrap(seed, resamples, of_items=groups or {}))

@@ -96,7 +96,7 @@ def _place(row: Mapping[str, Any]) -> float:
 
 
 def _told(scored: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
-    score, chains = numbers(scored["score"]), scored["chain"].to_numpy()
+    score, chains = numbers(scored["score"]), how.units(scored, "chain")
     estimates = against_label(("auroc",), ON_BROKEN(scored), chains, how, score=score)
     n = estimates["auroc"].n
     return {"n": n, "n_without_verdict": len(scored) - n} | columns_of(estimates)
@@ -106,7 +106,7 @@ def _found(placed: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
     p, c = (all_of(of, PLACED)(placed) for of in (ON_BROKEN, ON_INTACT))
     hit = STEP_NAMED(placed) & (placed["predicted"] == placed["target"]).to_numpy()
     of = {"exact": (hit & p, p), "exact_control": (hit & c, c)}
-    estimates = ratios(placed["chain"].to_numpy(), of, how=how)
+    estimates = ratios(how.units(placed, "chain"), of, how=how)
     return all_columns(estimates, of) | {
         "n_chains": count(p),
         "n_chains_without_verdict": count(ON_BROKEN(placed)) - count(p),

@@ -113,7 +113,7 @@ def _rates(judged: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
     error = (judged["predicted"] - judged["target"]).fillna(0).to_numpy()
     detected = p & names
     estimates = ratios(
-        judged["chain"].to_numpy(),
+        how.units(judged, "chain"),
         {
             "exact": (p & (error == 0), p),
             "detection": (detected, p),

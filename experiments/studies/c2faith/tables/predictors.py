@@ -110,7 +110,7 @@ def _features(judged: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
         x = np.where(known, x, 0)
         of = {name: (x * side, side) for name, side in _sides(right, known).items()}
         difference = {"difference": ("mean_correct", "mean_wrong")}
-        estimates = ratios(with_verdict["chain"].to_numpy(), of, minus=difference, how=how)
+        estimates = ratios(how.units(with_verdict, "chain"), of, minus=difference, how=how)
         row: dict[str, Any] = all_columns(estimates, [*of, "difference"])
         row |= {"coefficient": coefficients.get(feature, math.nan), "reason": reason}
         yield {"feature": feature} | counts | row

@@ -133,7 +133,7 @@ def _lines(events: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
     happened, p = numbers(known["happened"]) == 1, numbers(known["p"])
     row = {"bin": OVERALL, "p_low": 0.0, "p_high": 1.0, "n": len(known)}
     row |= {"n_without_verdict": count(events["p"].isna())}
-    yield row | _overall(known["chain"].to_numpy(dtype=str), happened, p, how)
+    yield row | _overall(how.units(known, "chain"), happened, p, how)
     yield from curve(happened, p, "p", "happened")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.cells import Count, Numbers, Share
+from faithscope.experiments.analysis.cells import EACH_ROW, Count, Numbers, Share
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.statistics.raters import (
     CONSTANT,
@@ -107,14 +107,14 @@ REVIEWS = Table(
             "yes",
             "Reviews that accept the r′.",
         ),
-        Share("accepted", meaning="Share of the reviews that accept the r′."),
+        Share("accepted", meaning="Share of the reviews that accept the r′.", cluster=EACH_ROW),
         Numbers(AGREEMENT, _agreement),
     ),
     pool=("task",),
     prepare=reviews_of_items,
 )
 """People's reviews of r′: how often they accept it, and how far they agree, by task and over all
-tasks (appendix B.3).
+tasks (appendix B.3). The interval counts reviews, as Table 6 does.
 
 Reviews are of r′ alone, so they are the same for all models. A statistic that is NaN has its
 `reason`: all reviews may be the same ("the κ paradox").

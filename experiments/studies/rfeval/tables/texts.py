@@ -290,7 +290,8 @@ REWARD = Column(
 
 def _mean_reward(rows: pd.DataFrame, how: Bootstrap) -> dict[str, float]:
     values = rows["reward"].tolist()
-    mean = stats.mean_of_items(values, seed=how.seed, resamples=how.resamples)
+    of = {"units": how.units(rows), "seed": how.seed, "resamples": how.resamples}
+    mean = stats.mean_of_items(values, **of)
     return columns("reward", mean)
 
 

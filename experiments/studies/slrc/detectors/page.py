@@ -11,7 +11,6 @@ from faithscope.experiments.analysis.html import Cell, HtmlTable
 from faithscope.experiments.analysis.page import Grid, Section
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.published.layout import PaperTable, folds, printed_tables
-from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.traces.forced_choice import cautions
 from faithscope.experiments.studies.slrc.detectors import words
@@ -109,7 +108,7 @@ def paper_tables(tables: Mapping[str, pd.DataFrame]) -> list[PaperTable]:
 
 def pictures(results: FaithResults) -> list[Picture]:
     """The figure of a run's detectors."""
-    how = Bootstrap(results.config.seed, results.config.report.bootstrap)
+    how = results.run.bootstrap(results.config.seed, results.config.report.bootstrap)
     scores = results.counted(results.scores)
     return [detectors_picture(scores, results.run.tables["detectors"], how)]
 

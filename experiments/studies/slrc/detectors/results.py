@@ -144,8 +144,9 @@ class FaithResults:
             "task": trace["task"],
             "item": trace["item"],
             # Chains about the same question form one cluster, whichever models answered it, and
-            # however often.
-            "question": self._questions[asked],
+            # however often; and so do those of one group of questions.
+            "question": self.run.groups.get(trace["dataset"], {}).get(trace["item"])
+            or self._questions[asked],
             "cut": is_cut(trace),
         }
 

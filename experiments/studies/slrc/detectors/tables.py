@@ -405,7 +405,7 @@ TABLES = (DETECTED, COMMON, *OF_LABELS, STEPS)
 def tables_of(results: FaithResults) -> dict[str, pd.DataFrame]:
     """All tables of a run's detectors, by file name."""
     c, scores, kept = results.config, results.scores, results.is_kept
-    how, folds = Bootstrap(c.seed, c.report.bootstrap), results.settings.folds
+    how, folds = results.run.bootstrap(c.seed, c.report.bootstrap), results.settings.folds
     frames = {
         "readings": by_rule(scores, folds, kept, c.seed),
         "common_readings": by_rule(common_chains(scores, kept), folds, kept, c.seed),

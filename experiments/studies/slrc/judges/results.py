@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from faithscope.experiments.analysis.run import Run
-from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.analysis.traces.scores import place
 from faithscope.experiments.config.base import AT_HAND
@@ -223,7 +222,7 @@ class JudgeResults:
         """All tables of the judges, by file name; none for a run without judges."""
         if self.judges is None:
             return {}
-        how = Bootstrap(self.stored.get("seed", 0), self.report.bootstrap)
+        how = self.run.bootstrap(self.stored.get("seed", 0), self.report.bootstrap)
         kept, good = self.report.cut == "kept", self.good
         every = pd.DataFrame(self.verdicts, columns=list(VERDICT))
         verdicts, steps = (

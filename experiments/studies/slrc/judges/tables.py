@@ -75,7 +75,8 @@ def counting_cut(*by: str) -> Callable[[pd.DataFrame, pd.DataFrame], pd.DataFram
 
 
 def _mean_score(verdicts: pd.DataFrame, how: Bootstrap) -> Mapping[str, float]:
-    scores = mean_of_items(numbers(verdicts["score"]), seed=how.seed, resamples=how.resamples)
+    of = {"units": how.units(verdicts), "seed": how.seed, "resamples": how.resamples}
+    scores = mean_of_items(numbers(verdicts["score"]), **of)
     return columns("mean_score", scores)
 
 

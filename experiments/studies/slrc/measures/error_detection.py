@@ -7,8 +7,7 @@ import pandas as pd
 from faithscope.experiments.analysis.cells import INCLUDED, Among, Numbers, Share, all_of, rows_with
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.record_frames import COUNTED, item_table
-from faithscope.experiments.analysis.statistics import stats
-from faithscope.experiments.analysis.statistics.resampling import Bootstrap
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, paired_difference
 from faithscope.experiments.analysis.statistics.stats import Estimate
 from faithscope.experiments.analysis.tidy import columns, with_columns
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
@@ -23,9 +22,7 @@ from faithscope.experiments.studies.slrc.measures.sycophancy import (
 
 def _balanced_accuracy(rows: pd.DataFrame, how: Bootstrap) -> dict[str, float]:
     """Balanced accuracy, half of one plus Youden's index."""
-    youden = stats.paired_difference(
-        (rows["detected"] == 1).tolist(), (rows["false_alarm"] == 1).tolist()
-    )
+    youden = paired_difference(rows, "detected", "false_alarm", how)
     value, low, high = ((1 + x) / 2 for x in (youden.value, youden.low, youden.high))
     return columns("balanced_accuracy", Estimate(value, low, high, youden.n))
 

@@ -61,9 +61,9 @@ def _classified(frame: pd.DataFrame, analysis: SlrcAnalysis) -> Iterator[dict[st
     for pair, stored in itertools.groupby(analysis.arrays("linear_probe"), key=lambda s: s[0][:2]):
         arrays = {place[2]: of_item["states"] for place, of_item in stored}
         if pair in of_pair:
-            yield from _of_pair(
-                pair, of_pair[pair].to_dict("records"), arrays, how, analysis.resamples
-            )
+            records, units = of_pair[pair].to_dict("records"), analysis.units(of_pair[pair])
+            of_items = dict(zip((str(r["item"]) for r in records), map(str, units), strict=True))
+            yield from _of_pair(pair, records, arrays, of_items, how, analysis.resamples)
             met.add(pair)
     if lost := set(of_pair) - met:
         raise ValueError(f"linear_probe: no arrays of {min(lost)}; run it again")
@@ -73,6 +73,7 @@ def _of_pair(
     pair: tuple[str, str],
     records: Sequence[Record],
     arrays: Mapping[str, np.ndarray],
+    units: Mapping[str, str],
     how: Classifying,
     resamples: int,
 ) -> list[dict[str, Any]]:
@@ -88,7 +89,9 @@ def _of_pair(
             )
     # The shape is (items, positions, layers, width).
     features = np.stack([arrays[str(r["item"])] for r in records])
-    of_group = [r["group"] for r in records]
+    # an item that is its own unit may share its prompt with another
+    named = [(str(r["item"]), r["group"]) for r in records]
+    of_group = [group if units[item] == item else units[item] for item, group in named]
     table_rows = []
     fitted: dict[tuple[Any, ...], dict[str, Any]] = {}
     for target in TARGETS:
@@ -116,10 +119,9 @@ def _measured(
         none = columns("accuracy", NOTHING) | columns("selectivity", NOTHING)
         return none | {"control": math.nan, "majority": math.nan, "decodable": False}
     right, control = classified_right(features[folds.rows].astype(float), folds, how)
-    accuracy = stats.share(right.tolist())
-    selectivity = stats.mean_of_items(
-        (right - control.mean(0)).tolist(), seed=how.seed, resamples=resamples
-    )
+    accuracy = stats.share(right.tolist(), folds.groups)
+    more = {"units": folds.groups, "seed": how.seed, "resamples": resamples}
+    selectivity = stats.mean_of_items((right - control.mean(0)).tolist(), **more)
     return {
         **columns("accuracy", accuracy),
         "control": float(control.mean()),

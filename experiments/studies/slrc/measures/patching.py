@@ -149,7 +149,11 @@ def _by_part(rows: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
 def _lines(items: Sequence[tuple[Record, np.ndarray]], how: Bootstrap) -> Iterator[dict[str, Any]]:
     first, _ = items[0]
     shares = bootstrapped(
-        np.stack([_item(r, at) for r, at in items]), _shares, seed=how.seed, resamples=how.resamples
+        np.stack([_item(r, at) for r, at in items]),
+        _shares,
+        units=how.units(pd.DataFrame([{n: r[n] for n in ("dataset", "item")} for r, _ in items])),
+        seed=how.seed,
+        resamples=how.resamples,
     )
     counts = {"n": len(items), "n_patched": sum(len(at) for _, at in items)}
     for layer, share in zip(first["layers"], shares, strict=True):

@@ -25,7 +25,7 @@ from faithscope.experiments.analysis.cells import (
 from faithscope.experiments.analysis.columns import Column, with_intervals
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.record_frames import COUNTED, item_table
-from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.statistics.resampling import paired_difference
 from faithscope.experiments.analysis.tidy import columns, in_order, mean, numbers, with_columns
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.probes.framing import READINGS
@@ -47,9 +47,7 @@ def difference(of: Column, one: str, other: str) -> Numbers:
     """Difference of two shares over the same items, with Newcombe's paired interval."""
     return Numbers(
         with_intervals(of),
-        lambda rows, how: columns(
-            of.name, stats.paired_difference((rows[one] == 1).tolist(), (rows[other] == 1).tolist())
-        ),
+        lambda rows, how: columns(of.name, paired_difference(rows, one, other, how)),
     )
 
 

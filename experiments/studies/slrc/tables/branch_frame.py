@@ -228,13 +228,21 @@ def step_counts(branches: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(np.stack(counts, axis=1), index=pd.Index(items.astype(str), name="item"))
 
 
+def of_units(counts: pd.DataFrame, how: Bootstrap) -> np.ndarray:
+    """Counts per unit of the bootstrap, from counts per item (`step_counts`)."""
+    codes, units = pd.factorize(how.units(counts.reset_index()))
+    sums = [np.bincount(codes, of, len(units)) for of in counts.to_numpy(dtype=float).T]
+    return np.stack(sums, axis=1)
+
+
 def slrc_of_counts(totals: Float[np.ndarray, "draws 4"]) -> np.ndarray:
     """SLRC of each row of `step_counts`; NaN where necessity or sufficiency is undefined."""
     return over(totals[:, 0], totals[:, 1]) * (1 - over(totals[:, 2], totals[:, 3]))
 
 
 def _capacity(branches: pd.DataFrame, how: Bootstrap) -> dict[str, float]:
-    counts = step_counts(branches).to_numpy()
+    of_items = step_counts(branches)
+    counts = of_units(of_items, how)
     total = counts.sum(axis=0, keepdims=True)
     value, low, high = float(slrc_of_counts(total)[0]), math.nan, math.nan
     if not math.isnan(value):
@@ -246,7 +254,7 @@ def _capacity(branches: pd.DataFrame, how: Bootstrap) -> dict[str, float]:
         of = one_row((NECESSITY, SUFFICIENCY), branches, how)
         low = of["necessity_low"] * (1 - of["sufficiency_high"])
         high = of["necessity_high"] * (1 - of["sufficiency_low"])
-    return columns("slrc", Estimate(value, low, high, len(counts)))
+    return columns("slrc", Estimate(value, low, high, len(of_items)))
 
 
 SLRC = Column(

@@ -19,6 +19,7 @@ from faithscope.experiments.studies.slrc.tables.branch_frame import (
     CAPACITY,
     NECESSITY,
     SUFFICIENCY,
+    of_units,
     step_counts,
 )
 from faithscope.experiments.studies.slrc.tables.outcomes import FRAMING, is_variant
@@ -38,13 +39,16 @@ def _of_groups(branches: pd.DataFrame, how: SlrcAnalysis) -> Iterator[dict[str, 
 
 
 def _means(members: Sequence[pd.DataFrame], how: SlrcAnalysis) -> dict[str, Any]:
-    counts = [step_counts(of_model).to_numpy() for of_model in members]
+    of_items = [step_counts(of_model) for of_model in members]
+    counts = [of_units(of_model, how) for of_model in of_items]
     rng = np.random.default_rng(how.seed)
     values = _scores([c.sum(axis=0, keepdims=True) for c in counts])
     draws = _scores([stats.resampled_totals(c, rng, how.resamples) for c in counts])
-    row: dict[str, Any] = {"n": sum(map(len, counts))}
+    row: dict[str, Any] = {"n": sum(map(len, of_items))}
     for cell, (value,), of_draws in zip(OF_GROUPS, values, draws, strict=True):
-        estimate = Estimate(float(value), *stats.percentiles(of_draws, row["n"]), row["n"])
+        estimate = Estimate(
+            float(value), *stats.percentiles(of_draws, sum(map(len, counts))), row["n"]
+        )
         row |= columns(cell.columns[0].name, estimate)
     return row
 

@@ -26,7 +26,7 @@ from faithscope.experiments.analysis.failures import Failures, kept
 from faithscope.experiments.analysis.measure import Measure
 from faithscope.experiments.analysis.record_frames import COUNTED
 from faithscope.experiments.analysis.statistics import ranks, stats
-from faithscope.experiments.analysis.statistics.resampling import Bootstrap
+from faithscope.experiments.analysis.statistics.resampling import Bootstrap, spearman
 from faithscope.experiments.analysis.statistics.stats import over
 from faithscope.experiments.analysis.stored_records import Record, place_of
 from faithscope.experiments.analysis.tables import computed_table
@@ -46,7 +46,10 @@ def _means_of_measures(scores: pd.DataFrame, how: SlrcAnalysis) -> Iterator[dict
         of_pair = where(scores, **pair)
         wide = _by_item(of_pair)
         values = wide.to_numpy(dtype=float)
-        drawn = stats.bootstrapped(values, _means, seed=how.seed, resamples=how.resamples)
+        units = how.units(wide.reset_index())
+        drawn = stats.bootstrapped(
+            values, _means, units=units, seed=how.seed, resamples=how.resamples
+        )
         there = (~np.isnan(values)).sum(axis=0).tolist()
         for name, n, estimate in zip(map(str, wide.columns), there, drawn, strict=True):
             row: dict[str, Any] = pair | {"measure": name}
@@ -292,18 +295,25 @@ them are compared in its rows alone.
 def _compared(one: Scores, other: Scores, analysis: Bootstrap) -> dict[str, Any]:
     items = sorted(one.keys() & other.keys())
     x, y = (np.array([of[i].value for i in items], dtype=float).round(TIE) for of in (one, other))
-    within = [r for i in items if (r := _within(one[i], other[i])) is not None]
+    within = [(i, r) for i in items if (r := _within(one[i], other[i])) is not None]
     best = [
-        (a, b) for i in items if (a := _best(one[i], other[i])) and (b := _best(other[i], one[i]))
+        (i, a, b)
+        for i in items
+        if (a := _best(one[i], other[i])) and (b := _best(other[i], one[i]))
     ]
-    same = stats.share([a == b for a, b in best])
-    how = {"seed": analysis.seed, "resamples": analysis.resamples}
+    of_items = dict(zip(items, analysis.units(pd.DataFrame({"item": items})), strict=True))
+    units = list(of_items.values())
+    same = stats.share([a == b for _, a, b in best], [of_items[i] for i, *_ in best])
+    how: dict[str, Any] = {"seed": analysis.seed, "resamples": analysis.resamples}
+    alone = stats.of_units(units) is None
+    rho = ranks.spearman(x, y, **how) if alone else spearman(units, x, y, analysis)[0]
+    of_within = {"units": [of_items[i] for i, _ in within], **how}
     return {
         "n": len(items),
-        **columns("spearman", ranks.spearman(x, y, **how)),
-        **columns("kendall", ranks.kendall(x, y, **how)),
+        **columns("spearman", rho),
+        **columns("kendall", ranks.kendall(x, y, units=units, **how)),
         "n_ranked": len(within),
-        **columns("step_spearman", stats.mean_of_items(within, **how)),
+        **columns("step_spearman", stats.mean_of_items([r for _, r in within], **of_within)),
         "n_highest": len(best),
         **columns("same_highest", same),
     }

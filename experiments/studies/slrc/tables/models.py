@@ -35,7 +35,12 @@ from faithscope.experiments.analysis.tidy import (
 )
 from faithscope.experiments.config.api import API
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables.branch_frame import CAPACITY, UNEDITED, known_of
+from faithscope.experiments.studies.slrc.tables.branch_frame import (
+    CAPACITY,
+    UNEDITED,
+    known_of,
+    of_units,
+)
 from faithscope.experiments.studies.slrc.tables.outcomes import FRAMING, is_variant, ris
 from faithscope.experiments.studies.slrc.tables.slrc import ACCURACY
 
@@ -190,7 +195,7 @@ those of its reading. A direct answer that does not parse is not right (`n_direc
 
 
 def _row(slrc: pd.DataFrame, replies: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
-    counts = _counts(slrc, replies)
+    counts = _counts(how, slrc, replies)
     of_tasks = list(counts.values())
     measured_on = {
         kind: [task for task, c in counts.items() if c[:, 2 * i + 1].any()]
@@ -211,13 +216,13 @@ def _row(slrc: pd.DataFrame, replies: pd.DataFrame, how: Bootstrap) -> dict[str,
     return row
 
 
-def _counts(*outcomes: pd.DataFrame) -> dict[str, np.ndarray]:
-    """Task -> array (items, counts): successes and trials of each of `KINDS`, items in the order of
-    their ids; zeros where an item was not measured."""
+def _counts(how: Bootstrap, *outcomes: pd.DataFrame) -> dict[str, np.ndarray]:
+    """Task -> array (units, counts): successes and trials of each of `KINDS`, of each item in the
+    order of their ids or of each group of items; zeros where an item was not measured."""
     sums = pd.concat(outcomes).set_index(["task", "item", "kind"])[["won", "tried"]].sort_index()
     wide = pd.DataFrame(sums.unstack("kind", fill_value=0))
     wide = wide.reindex(columns=[(x, k) for k in KINDS for x in ("won", "tried")], fill_value=0)
-    return {str(task): of.to_numpy() for task, of in wide.groupby("task")}
+    return {str(task): of_units(of, how) for task, of in wide.groupby("task")}
 
 
 def _scores(totals: list[np.ndarray]) -> dict[str, np.ndarray]:

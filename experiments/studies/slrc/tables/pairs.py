@@ -21,7 +21,12 @@ from faithscope.experiments.analysis.statistics.stats import Estimate
 from faithscope.experiments.analysis.tables import computed_table
 from faithscope.experiments.analysis.tidy import columns_of, groups, keep
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
-from faithscope.experiments.studies.slrc.tables.branch_frame import KEYS, UNEDITED, step_counts
+from faithscope.experiments.studies.slrc.tables.branch_frame import (
+    KEYS,
+    UNEDITED,
+    of_units,
+    step_counts,
+)
 from faithscope.experiments.studies.slrc.tables.outcomes import FRAMING, is_variant
 
 MEASURES = ("necessity", "sufficiency", "accuracy", "steps")
@@ -40,21 +45,21 @@ def differences(
     both = _counts(first).join(_counts(second), how="inner", lsuffix="_first", rsuffix="_second")
     if not len(both):
         return
-    counts = both.to_numpy()
+    counts = of_units(both, how)
     rng = np.random.default_rng(how.seed)
     draws = _shares(stats.resampled_totals(counts, rng, how.resamples))
     values = _shares(counts.sum(axis=0, keepdims=True))[0]
-    n = len(both)
+    n, units = len(both), len(counts)
     for name, of_both, of_draws in zip(MEASURES, values, draws.swapaxes(0, 1), strict=True):
         sides = {**dict(zip(names, of_both, strict=True)), "difference": of_both[1] - of_both[0]}
         drawn = (*of_draws.T, of_draws[:, 1] - of_draws[:, 0])
         found = [
-            Estimate(float(value), *stats.percentiles(draw, n), n)
+            Estimate(float(value), *stats.percentiles(draw, units), n)
             for value, draw in zip(sides.values(), drawn, strict=True)
         ]
         if name != "steps" and any(math.isnan(of.low) for of in found):
             # items that are too few, or all alike, say of shares what as many of yes and no say
-            shares = [stats.wilson_of_items(float(value), n) for value in of_both]
+            shares = [stats.wilson_of_items(float(value), units) for value in of_both]
             found = [*shares, stats.difference(shares[1], shares[0])]
         row: dict[str, Any] = {"measure": name, "n": n}
         yield row | columns_of(dict(zip(sides, found, strict=True)))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -20,6 +20,7 @@ from faithscope.experiments.analysis.cells import INCLUDED, Share, Total, rows_k
 from faithscope.experiments.analysis.columns import SHARED, Column, with_intervals
 from faithscope.experiments.analysis.record_frames import COUNTED, item_table
 from faithscope.experiments.analysis.statistics import stats
+from faithscope.experiments.analysis.statistics.resampling import paired_difference
 from faithscope.experiments.analysis.tables import computed_table
 from faithscope.experiments.analysis.tidy import (
     columns,
@@ -34,7 +35,6 @@ from faithscope.experiments.analysis.tidy import (
     with_interval,
 )
 from faithscope.experiments.engine.traces.sections import DIRECT_PROMPTS
-from faithscope.experiments.studies.slrc.config import TaxonomyConfig
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.branch_frame import KEYS, NECESSITY, known_of
 from faithscope.experiments.studies.slrc.tables.models import N_DIRECT_UNPARSED
@@ -115,15 +115,14 @@ def _modes(whole: pd.DataFrame, how: SlrcAnalysis) -> Iterator[dict[str, Any]]:
         removed = where(whole, part="removed", **way)
         necessity = stats.clustered_share(
             (removed["flip"].to_numpy() == 1).astype(float),
-            pd.factorize(removed["item"])[0],
+            pd.factorize(how.units(removed))[0],
             removed["weight"].to_numpy(dtype=float),
         )
-        pairs = list(zip(of["right"] == 1, of["right_direct"] == 1, strict=True))
         unread = {
             "n_direct_unparsed": count(of["unparsed_direct"] == True),  # noqa: E712
             "n_cot_unparsed": count(of["excluded"].notna()),
         }
-        yield way | {"prompt": settings.prompt} | _row(pairs, necessity, settings) | unread
+        yield way | {"prompt": settings.prompt} | _row(of, necessity, how) | unread
 
 
 TAXONOMY = computed_table(
@@ -165,20 +164,19 @@ here than in `slrc.csv`, which leaves those out.
 """
 
 
-def _row(
-    both: Sequence[tuple[bool, bool]], necessity: stats.Estimate, settings: TaxonomyConfig
-) -> dict[str, Any]:
+def _row(both: pd.DataFrame, necessity: stats.Estimate, how: SlrcAnalysis) -> dict[str, Any]:
     """Numbers and mode of one row, from answers with and without reasoning and from removed
     steps."""
-    cot, direct = zip(*both, strict=True)
-    gap = stats.paired_difference(cot, direct)
+    settings, units = how.taxonomy, how.units(both)
+    cot, direct = ((both[name] == 1).tolist() for name in ("right", "right_direct"))
+    gap = paired_difference(both, "right", "right_direct", how)
     unsettled = (
         necessity.low < settings.necessity <= necessity.high or gap.low < settings.gap <= gap.high
     )
     return {
         "n": len(cot),
-        **columns("direct_accuracy", stats.share(direct)),
-        **columns("cot_accuracy", stats.share(cot)),
+        **columns("direct_accuracy", stats.share(direct, units)),
+        **columns("cot_accuracy", stats.share(cot, units)),
         **columns("gap", gap),
         **columns("necessity", necessity),
         "mode": mode(necessity.value, gap.value, settings.necessity, settings.gap),

@@ -197,11 +197,12 @@ def test_the_page_says_which_judges_beat_chance(tmp_path: Path, server: FaultSer
     broken = [
         row(i, f"We add {i} + 2 = {i + 3}.", "So it is done.", label=0) for i in range(10, 20)
     ]
-    path = write_rows(tmp_path / "solved.jsonl", *(right + broken))
+    asked = [r | {"problem": f"How many are {i} and 2?"} for i, r in enumerate(right + broken)]
+    path = write_rows(tmp_path / "solved.jsonl", *asked)
     forms = ["step_judge", "c2_coverage"]
     outcome = run(load_config(config(tmp_path, path, server.url, forms=forms)))
     page = (outcome.run_dir / "report.html").read_text("utf-8")
-    assert "Against the label “correct” it is better than chance: AUROC 1.00 [1.00, 1.00]." in page
+    assert "Against the label “correct” it is better than chance: AUROC 1.00 [0." in page
     # the judge rates every chain alike
     assert "Against the label “correct” it is not distinguished from chance: AUROC 0.50" in page
 
