@@ -64,7 +64,7 @@ def _chain(row: SourceRow) -> GivenChain:
         cut=record.get("finish") == "length",
         prefilled=sum(map(len, record["pieces"][: record["origin"].get("prefilled", 0)])),
         where=row.where,
-        group=record["group"],
+        group=record.get("group", ""),
     )
 
 
