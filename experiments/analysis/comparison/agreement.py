@@ -107,6 +107,7 @@ HITS = computed_table("step_hits", (
 A measure names the step with the most credit where the label speaks for the step, and the step with
 the least credit where the label speaks against it.
 """
+IN_ORDER = "change along the order of the items"
 DECIMALS = 6
 """Number of decimals to which scores are rounded before they are compared; the rest is float
 noise."""
@@ -164,6 +165,7 @@ def agreement_table(joined: Joined, how: Bootstrap, rate: float) -> pd.DataFrame
     rho = pairs_of.spearman(values, clusters, how)
     inside = pairs_of.within(values, strata, clusters, how.seed)
     ranks = pairs_of.same_ranks(values, strata)
+    drifts = pairs_of.drifting(values, strata, clusters)
     of_verdicts = pairs_of.chance_corrected(called.to_numpy(dtype=float), clusters, how)
     across = _across(pd.DataFrame(values, columns=names), strata)
     table, tests = [], {}
@@ -187,6 +189,9 @@ def agreement_table(joined: Joined, how: Bootstrap, rate: float) -> pd.DataFrame
         row["reason"] = "fewer than 5 traces have both" if few else ""
         if not few and math.isnan(row["spearman"]):
             row["reason"] = "one of them does not vary"
+        elif drifts[i] and drifts[j]:
+            # what they share may be the order alone
+            row |= {"p": math.nan, "reason": f"both {IN_ORDER}"}
         table.append(row)
     frame = AGREEMENT.filled(table)
     known = frame["p"].notna().to_numpy()

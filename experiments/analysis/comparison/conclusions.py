@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
@@ -31,12 +31,23 @@ from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.tidy import count, keep, rows, where
 from faithscope.experiments.config.comparison import AS_GOOD
 
-CLAIMS = (
-    *("best", "as_good", "wrong_way", "gain", "agreement", "reversed", "disagreements"),
-    *("kinds_alike", "kinds_opposite", "pair_alike", "pair_opposite"),
-)
-"""Kinds of claims that sentences of comparisons make; `docs/conclusions.md` has their rates of
-falsehood."""
+Claim = Literal[
+    "",
+    "best",
+    "as_good",
+    "wrong_way",
+    "gain",
+    "agreement",
+    "reversed",
+    "disagreements",
+    "kinds_alike",
+    "kinds_opposite",
+    "pair_alike",
+    "pair_opposite",
+]
+"""What a sentence of a comparison claims beyond the numbers of its traces; empty for one that only
+describes them, or says that nothing can be concluded. `docs/conclusions.md` has how often each kind
+is false: a sentence of another kind is not printed."""
 
 
 class Sentence(NamedTuple):
@@ -44,9 +55,7 @@ class Sentence(NamedTuple):
     traces."""
 
     words: str
-    claim: str = ""
-    """Kind of claim, one of `CLAIMS`; empty for a sentence that only describes the data, or says
-    that nothing can be concluded."""
+    claim: Claim = ""
     of: tuple[str, ...] = ()
     """Measures, or kinds of disagreement, that the claim is about."""
 
@@ -82,7 +91,7 @@ def _of_label(tables: Tables, label: str, as_good: float, several: bool) -> Iter
         if measures[0]["told"] is True:
             yield _as_good(measures, as_good)
         yield from _wrong_way(measures)
-        yield from _together(tables, label)
+        yield from together(tables, label)
     if sparse := len(every) - len(measures):
         reasons = " or ".join(dict.fromkeys(row["reason"] for row in every if row["reason"]))
         yield Sentence(
@@ -190,7 +199,8 @@ def _wrong_way(measures: list[dict[str, Any]]) -> Iterator[Sentence]:
         )
 
 
-def _together(tables: Tables, label: str) -> Iterator[Sentence]:
+def together(tables: Tables, label: str) -> Iterator[Sentence]:
+    """A sentence per classifier of all measures together."""
     combined = where(tables["combined"], label=label, trained_on="other questions")
     for row in rows(combined.dropna(subset=["gain"])):
         gains = row["verdict"] == GAIN

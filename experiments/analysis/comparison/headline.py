@@ -20,7 +20,12 @@ import pandas as pd
 from scipy.stats import norm
 
 from faithscope.experiments.analysis.columns import Column
-from faithscope.experiments.analysis.comparison.agreement import DECIMALS, questions, settings
+from faithscope.experiments.analysis.comparison.agreement import (
+    DECIMALS,
+    IN_ORDER,
+    questions,
+    settings,
+)
 from faithscope.experiments.analysis.comparison.join import Joined
 from faithscope.experiments.analysis.comparison.trust import LEVEL
 from faithscope.experiments.analysis.statistics import agreement as pairs_of
@@ -237,7 +242,10 @@ def _correlated(
         few = f"fewer than {pairs_of.FEWEST} traces have both"
         vary = f"{' and '.join(flat) or 'one of the two'} does not vary within a model and task"
         return row | {"reason": few if both.sum() < pairs_of.FEWEST else vary}
-    row |= columns("rho", rho) | {"p": p, "n_settings": len(set(strata[both]))}
+    row |= columns("rho", rho)
+    if pairs_of.drifting(pair[both], strata[both], clusters[both]).all():
+        return row | {"reason": f"both measures {IN_ORDER}, which may be all that they share"}
+    row |= {"p": p, "n_settings": len(set(strata[both]))}
     if not all(of.by for of in reliabilities):
         return row
     for name, of in zip(names, reliabilities, strict=True):

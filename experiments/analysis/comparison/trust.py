@@ -17,7 +17,7 @@ import pandas as pd
 
 from faithscope.experiments.analysis.cells import Lines
 from faithscope.experiments.analysis.columns import SHARED, Column
-from faithscope.experiments.analysis.comparison.agreement import DECIMALS
+from faithscope.experiments.analysis.comparison.agreement import DECIMALS, IN_ORDER
 from faithscope.experiments.analysis.comparison.scores import COST_COLUMNS, COSTS
 from faithscope.experiments.analysis.comparison.scores_vs_labels import (
     ALL,
@@ -32,7 +32,7 @@ from faithscope.experiments.analysis.comparison.scores_vs_labels import (
     Target,
 )
 from faithscope.experiments.analysis.statistics import detection
-from faithscope.experiments.analysis.statistics.agreement import same_ranks
+from faithscope.experiments.analysis.statistics.agreement import drifting, same_ranks
 from faithscope.experiments.analysis.statistics.areas import area, behind, p_as_good
 from faithscope.experiments.analysis.statistics.exchanging import exchange_test
 from faithscope.experiments.analysis.statistics.multiple import holm
@@ -96,13 +96,27 @@ TOO_FEW_OF_KIND = (
 )
 
 
-def _why_not(row: Mapping[str, Any]) -> str:
-    """Why a row of the table `against` is not compared with others; empty where it is."""
+SAME_AS_LABEL = "verdicts that say just what the label says, so that the label may be theirs"
+ORDER = f"scores that {IN_ORDER}, as the label does"
+
+
+def _why_not(target: Target, row: Mapping[str, Any], drifts: bool) -> str:
+    """Why a row of the table `against` is not compared with others; empty where it is.
+
+    Args:
+        drifts: whether the label changes along the order of the items.
+    """
     if not row["n_rarer"]:
         return NOT_WITHIN
     if row["n"] < COVERS * (row["n"] + row["n_missing"]):
         return TOO_SPARSE
-    return TOO_FEW_OF_KIND if row["n_rarer"] < detection.LEAST_OF_KIND else ""
+    if row["n_rarer"] < detection.LEAST_OF_KIND:
+        return TOO_FEW_OF_KIND
+    if row["family"] == "judged" and abs(row["auroc"] - 0.5) >= 0.5:
+        return SAME_AS_LABEL
+    kinds = np.char.add(target.settings, np.where(target.unfaithful, " unfaithful", " faithful"))
+    score = target.scores[row["measure"]][:, None]
+    return ORDER if drifts and drifting(score, kinds, target.clusters)[0] else ""
 
 
 def _front(of_label: pd.DataFrame, how: Bootstrap) -> Iterator[dict[str, Any]]:
@@ -157,7 +171,11 @@ def trust_table(
         order, ascending = ["auroc", *COUNTED], [False, *(True for _ in COUNTED)]
         chosen = whole.loc[whole["label"] == target.label].round({"auroc": DECIMALS})
         ordered = chosen.sort_values(order, ascending=ascending, kind="stable")
-        lines = [row | {"reason": _why_not(row)} for row in ordered.to_dict("records")]
+        kind = target.unfaithful[:, None].astype(float)
+        drifts = bool(drifting(kind, target.settings, target.clusters)[0])
+        lines = [
+            row | {"reason": _why_not(target, row, drifts)} for row in ordered.to_dict("records")
+        ]
         for row in lines:
             row |= {"p_highest": math.nan, "p_wrong_way": math.nan}
             row |= dict.fromkeys(("told", "wrong_way", "as_good"))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.stats import t
 
 from faithscope.experiments.analysis.statistics.exchanging import (
@@ -39,6 +39,8 @@ KEPT = 16_000_000
 """Largest number of exchanged correlations that are held at once."""
 FARTHEST, HALVINGS = 9.0, 60
 """Farthest Fisher's z of an interval's end, and steps by which an end is found."""
+DRIFTS = 2.0
+"""Number of standard errors beyond which scores are said to change along the order of items."""
 DECIMALS = 9
 """Number of decimals in which ranks are compared."""
 Prepare = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -241,6 +243,23 @@ def centred_ranks(
     """Ranks inside each stratum as shares of its rows, minus their mean there."""
     ranks = pd.DataFrame(values).groupby(strata).rank(pct=True)
     return (ranks - ranks.groupby(strata).transform("mean")).to_numpy()
+
+
+def drifting(
+    values: Float[np.ndarray, "rows measures"], strata: np.ndarray, clusters: Clusters
+) -> Bool[np.ndarray, " measures"]:
+    """Whether each measure changes along the order of the rows inside strata: its rank correlation
+    with the place of a cluster, which is that of its first row, is beyond two standard errors of as
+    many independent rows as there are clusters."""
+    codes = pd.factorize(np.asarray(clusters, dtype=str))[0]
+    place = centred_ranks(codes[:, None].astype(float), strata)
+    ranks = centred_ranks(values, strata)
+    known = ~np.isnan(ranks)
+    of_place = np.where(known, place, 0)
+    spread = np.sqrt(np.nansum(ranks**2, axis=0) * (of_place**2).sum(axis=0))
+    rho = over((np.nan_to_num(ranks) * of_place).sum(axis=0), spread)
+    units = np.array([len(np.unique(codes[rows])) for rows in known.T])
+    return np.abs(rho) * np.sqrt(np.maximum(units - 1, 0)) > DRIFTS
 
 
 def same_ranks(values: Float[np.ndarray, "rows measures"], strata: np.ndarray) -> list[bytes]:

@@ -236,6 +236,15 @@ def tail(n: int, confidence: float = CONFIDENCE) -> float:
     return float(norm.cdf(-math.sqrt(n / (n - 1)) * t.ppf((1 + confidence) / 2, n - 1)))
 
 
+def widened(n: int, tests: int, confidence: float = CONFIDENCE) -> float:
+    """How many times as wide Student's interval of a mean of n values is if it counts so many tests
+    (Bonferroni); 1 for fewer than two values."""
+    if n < 2:
+        return 1.0
+    single, all_ = (t.ppf(1 - (1 - confidence) / 2 / k, n - 1) for k in (1, tests))
+    return float(all_ / single)
+
+
 def percentiles(draws: np.ndarray, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """The ends of a bootstrap's percentile interval; NaN draws are left out.
 

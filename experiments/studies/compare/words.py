@@ -14,7 +14,11 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.comparison.agreement import questions, settings
-from faithscope.experiments.analysis.comparison.conclusions import Sentence, parting_sentences
+from faithscope.experiments.analysis.comparison.conclusions import (
+    Claim,
+    Sentence,
+    parting_sentences,
+)
 from faithscope.experiments.analysis.comparison.disagreements import KINDS
 from faithscope.experiments.analysis.comparison.headline import POWER
 from faithscope.experiments.analysis.comparison.join import KEY, Joined
@@ -184,7 +188,7 @@ def agreement_sentences(headline: pd.DataFrame) -> Iterator[Sentence]:
     of_kinds = [row for row in known if {row["one"], row["two"]} in SIDES]
     beyond = [row for row in of_kinds if row["p_corrected"] <= LEVEL]
     alike, turned = _pairs(beyond, 1), _pairs(beyond, -1)
-    claim, of = "", turned or alike
+    claim: Claim = ""
     if turned:
         lead = f"No: beyond chance {_named(turned)} rank the traces the opposite way."
         claim = "kinds_opposite"
@@ -198,7 +202,7 @@ def agreement_sentences(headline: pd.DataFrame) -> Iterator[Sentence]:
     else:
         lead = "Inconclusive: of no two of the three is it shown that they rank the traces alike, "
         lead += "or the opposite way."
-    yield Sentence(markup("<strong>{}</strong>", lead), claim, tuple(of))
+    yield Sentence(markup("<strong>{}</strong>", lead), claim, tuple(turned or alike))
     for one, two in dict.fromkeys((row["one"], row["two"]) for row in rows(headline)):
         yield _of_pair(one, two, where(headline, one=one, two=two), _n_tests(headline))
 
@@ -226,7 +230,7 @@ def _of_pair(one: str, two: str, pair: pd.DataFrame, n_tests: int) -> Sentence:
     said, beyond = [], []
     for row in rows(pair):
         framing = f"{row['framing']}: " if row["framing"] else ""
-        if math.isnan(row["rho"]):
+        if math.isnan(row["p"]):
             said.append(f"{framing}not known ({row['reason']})")
         elif row["tested_as"]:
             of = ", ".join(WORDS.get(word) or word for word in row["tested_as"].split(", "))
@@ -238,7 +242,9 @@ def _of_pair(one: str, two: str, pair: pd.DataFrame, n_tests: int) -> Sentence:
         " They are read off the same forward passes and share their noise." if _shared(pair) else ""
     )
     signs = {row["rho"] > 0 for row in beyond}
-    claim = {True: "pair_alike", False: "pair_opposite"}[signs.pop()] if len(signs) == 1 else ""
+    claim: Claim = ""
+    if len(signs) == 1:
+        claim = "pair_alike" if signs.pop() else "pair_opposite"
     words = f"{WORDS[one].capitalize()} and {WORDS[two]}: {'; '.join(said)}.{shared}"
     return Sentence(words, claim, (f"{one}|{two}",))
 

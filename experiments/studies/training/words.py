@@ -24,6 +24,7 @@ LEAST_GAIN = 0.1
 """Change below which no measure counts as moved, however sure it is."""
 USE = ("regenerated", "right_despite_hint")
 """Measures of use: a model that only trips over gaps raises neither."""
+ENDS = ("low", "high")
 READ = ("necessity", *USE)
 """Measures by whose change an outcome is read."""
 
@@ -41,12 +42,12 @@ USER = Outcome(
     "is wrong, more often than before",
 )
 SHAM = Outcome(
-    "Only necessity rose",
-    "Answers change more often when a step is removed, and neither measure of use rose, which is a "
-    "sham unless use was complete before",
+    "Only necessity is shown to rise",
+    "Answers change more often when a step is removed, and of neither measure of use is it shown "
+    "that it rose, which is a sham unless use was complete before or rose unseen",
 )
 LESS = Outcome("Use of the steps fell", "Both measures of use fell, and necessity did not rise")
-MIXED = Outcome("The measures disagree", "Some measures moved, in none of the ways above")
+MIXED = Outcome("Some measures moved", "What is shown to rise or fall is in none of the ways above")
 UNCLEAR = Outcome(
     "The seeds disagree",
     f"A mean moved by {LEAST_GAIN} or more, but seeds differ so much that it may be chance",
@@ -74,8 +75,14 @@ def outcome(row: Mapping[str, Any]) -> Outcome:
         return ALONE
     if all(abs(gain) < LEAST_GAIN for gain in gains.values()):
         return SAME
-    rose = {name for name in READ if row[f"{name}_gain_low"] > 0}
-    fell = {name for name in READ if row[f"{name}_gain_high"] < 0}
+    # the intervals are of single measures, and one of three may leave out zero by chance
+    wider = stats.widened(int(row.get("n_seeds", 0)), len(READ))
+    ends = {
+        name: [gains[name] + wider * (row[f"{name}_gain_{end}"] - gains[name]) for end in ENDS]
+        for name in READ
+    }
+    rose = {name for name, (low, _) in ends.items() if low > 0}
+    fell = {name for name, (_, high) in ends.items() if high < 0}
     if all(abs(gains[name]) < LEAST_GAIN for name in rose | fell):
         return UNCLEAR
     if rose.issuperset(USE):
@@ -143,9 +150,10 @@ def how_to_read(planted: pd.DataFrame) -> str:
     known = count(enough[[f"{name}_gain_low" for name in READ]].notna().to_numpy().ravel())
     if n := len(enough):
         said.append(
-            "A measure rose or fell if the 95 % interval of its change (Student's t over seeds) "
-            f"leaves out zero, or if all seeds changed alike, which {len(READ) * n - known} of "
-            f"{len(READ) * n} changes did; of {known} intervals, about {known / 20:.0f} leave out "
+            "A measure rose or fell if the interval of its change (Student's t over seeds, at a "
+            f"level that counts all {len(READ)} measures of a model and method) leaves out zero, "
+            f"or if all seeds changed alike, which {len(READ) * n - known} of {len(READ) * n} "
+            f"changes did; of {known} such intervals, about {known / 20 / len(READ):.0f} leave out "
             "zero by chance."
         )
     if n < len(trained):

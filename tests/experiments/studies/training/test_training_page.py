@@ -113,7 +113,7 @@ def test_with_seeds_enough_the_interval_decides_and_chance_is_counted():
     assert USER.name in said
     text = how_to_read(planted)
     assert "all seeds changed alike, which 0 of 3 changes did" in text
-    assert "of 3 intervals, about 0 leave out zero by chance" in text
+    assert "of 3 such intervals, about 0 leave out zero by chance" in text
     assert "too few" not in text
 
 
@@ -122,7 +122,7 @@ def test_equal_seeds_have_no_interval_and_are_read_by_their_common_change():
     ends = {f"{name}_gain_{end}": float("nan") for name in READ for end in ("low", "high")}
     (said,) = sentences(planted.assign(**ends), seeds)
     assert USER.name in said
-    assert "which 3 of 3 changes did; of 0 intervals" in how_to_read(planted.assign(**ends))
+    assert "which 3 of 3 changes did; of 0 such intervals" in how_to_read(planted.assign(**ends))
 
 
 def test_five_seeds_leave_out_the_truth_as_often_as_the_interval_says():
