@@ -9,6 +9,7 @@ cached where PyTorch keeps extensions.
 from __future__ import annotations
 
 import gc
+import hashlib
 import shutil
 import types
 from collections.abc import Iterator
@@ -31,18 +32,21 @@ def require() -> None:
         return
     if not (shutil.which(cpp_extension.get_cxx_compiler()) and shutil.which("ninja")):
         pytest.skip("emulated devices are compiled: they need a C++ compiler and ninja")
-    source = Path(__file__).with_suffix(".cpp")
-    # a cached extension fits only this version of PyTorch
+    source = Path(__file__).with_suffix(".cpp").read_bytes()
+    # a cached extension fits this source and this version of PyTorch, in whichever checkout
     version = "".join(c if c.isalnum() else "_" for c in torch.__version__)
-    name = f"emulated_devices_{version}"
+    name = f"emulated_devices_{version}_{hashlib.sha256(source).hexdigest()[:12]}"
     kept = Path(cpp_extension.get_default_build_root(), name)
     kept.mkdir(parents=True, exist_ok=True)
     with FileLock(kept / "one_process.lock"):
         # PyTorch's own lock survives a killed process, and later ones would wait for it forever
         (kept / "lock").unlink(missing_ok=True)
+        written = kept / "emulated_devices.cpp"
+        if not written.exists() or written.read_bytes() != source:
+            written.write_bytes(source)
         cpp_extension.load(
             name,
-            [str(source)],
+            [str(written)],
             extra_cflags=["-O0"],
             build_directory=str(kept),
             is_python_module=False,

@@ -203,7 +203,7 @@ def _compare(joined: Joined) -> dict[str, pd.DataFrame]:
         **told,
         **held,
         "front": FRONT.make(told["trust"]),
-        "headline": headline_table(joined, PRIMARIES, HOW),
+        "headline": headline_table(joined, PRIMARIES, 0),
         "ablation": ablation_table(labels, HOW),
     }
 

@@ -70,6 +70,7 @@ def test_twins_write_the_same_words_and_are_right():
         assert sum(right) >= 97
 
 
+@pytest.mark.in_time(3)
 @pytest.mark.parametrize("name", SERIES)
 def test_a_model_answers_alike_without_the_beginning_token(name):
     model, tokenizer = open_folder(path(name))

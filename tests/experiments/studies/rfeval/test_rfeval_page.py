@@ -17,6 +17,7 @@ from rf_made_up import CELLS, NAMES, FoundRun, example, found_run, made_up
 from rich.console import Console
 
 from faithscope.experiments.analysis.page import render
+from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.spend import spend_table
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.write import write_page
@@ -55,8 +56,13 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> FoundRun:
 
 
 @pytest.fixture(scope="module")
-def written(found: FoundRun) -> str:
-    return write_page(page_of(found, pictures(found.tables))).read_text("utf-8")
+def drawn(found: FoundRun) -> list[Picture]:
+    return pictures(found.tables)
+
+
+@pytest.fixture(scope="module")
+def written(found: FoundRun, drawn: list[Picture]) -> str:
+    return write_page(page_of(found, drawn)).read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -64,11 +70,10 @@ def page(written: str) -> Page:
     return Page(written)
 
 
-@pytest.mark.takes("every figure is drawn")
-def test_it_has_every_section(found: FoundRun, page: Page) -> None:
+def test_it_has_every_section(drawn: list[Picture], page: Page) -> None:
     assert {section.name for section in SECTIONS} <= {a.get("id") for _, a in page.tags}
-    drawn = [p for p in pictures(found.tables) if p.figure is not None]
-    assert sum(tag == "svg" for tag, _ in page.tags) == len(drawn) > 14
+    n = sum(picture.figure is not None for picture in drawn)
+    assert sum(tag == "svg" for tag, _ in page.tags) == n > 14
     assert "RFEval, arXiv 2602.17053" in page.text
     assert "$0.25" in page.text
     assert "api:o3 t legal_decision/3 rf_judged <b>no" in page.text

@@ -137,7 +137,7 @@ def our_advantages(rollouts: list[Rollout], scaled: bool) -> torch.Tensor:
     return ours
 
 
-@pytest.mark.in_time(2)
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize(
     ("per", "kl", "scaled"),
     [

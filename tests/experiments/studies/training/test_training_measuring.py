@@ -14,10 +14,13 @@ import faithscope
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.config.load import load_config
+from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.studies.training import work
 from faithscope.interp.errors import UserError
 
+UNSHOWN = Shard(only="weights")
+"""All of a run, without tables, figures and page."""
 TRAINED_ON, HELD_OUT = 6, 5
 METHOD = "cosr_differentiable"
 SMALL = {
@@ -57,7 +60,7 @@ def training(folder: Path, **values: Any) -> Path:
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A training that is measured afterwards, on questions some of which it was trained on."""
     folder = tmp_path_factory.mktemp("measured")
-    first = run(load_config(training(folder), []))
+    first = run(load_config(training(folder), []), UNSHOWN)
     (adapter,) = first.run_dir.glob("adapters/*/*/adapter_model.safetensors")
     written = adapter.stat().st_mtime_ns
     both = measuring(TRAINED_ON + HELD_OUT)
@@ -139,13 +142,13 @@ def test_a_run_that_measures_nothing_fails(tmp_path, capsys):
 
 def test_failed_items_are_tried_again_and_then_left_out(tmp_path, monkeypatch):
     def fails(*args, **how):
-        return replace(run(*args, **how), failures=["no luck"])
+        return replace(run(*args, UNSHOWN, **how), failures=["no luck"])
 
     monkeypatch.setattr(work, "run", fails)
     values = {"measure": measuring(2, seed=1), "methods": ["start"]}
-    first = run(load_config(training(tmp_path, **values), []))
+    first = run(load_config(training(tmp_path, **values), []), UNSHOWN)
     assert ["failed items: 1, first no luck" in line for line in first.failures] == [True]
     assert not len(faithscope.load_run(first.run_dir).measured)
-    again = run(load_config(training(tmp_path, **values), []))
+    again = run(load_config(training(tmp_path, **values), []), UNSHOWN)
     assert not again.failures
     assert len(faithscope.load_run(again.run_dir).measured)

@@ -20,6 +20,7 @@ from faithscope.experiments.cli import execute
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.data.planted.data import DIGITS
+from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import run
 from faithscope.experiments.studies.training import loop
 from faithscope.experiments.studies.training.config import METHODS, START
@@ -31,6 +32,8 @@ METHOD = "cosr_differentiable"
 WITH_GRADIENT = ("csr", "cosr_differentiable", "follow_differentiable")
 WITHOUT = ("grpo", "cosr", "update_mask")
 SEVERAL = [m for m in METHODS if m in (START, *WITH_GRADIENT, *WITHOUT)]
+UNSHOWN = Shard(only="weights")
+"""All of a training, without tables, figures and page."""
 SMALL: dict[str, Any] = {
     "benchmark": "training",
     "model": {"name": ["planted:mixture_50"]},
@@ -109,7 +112,7 @@ def test_a_run_says_how_many_rollouts_taught_something(several):
 def test_farl_unlearns_what_is_known_without_reasoning(tmp_path):
     """The hint follower answers rightly without any step, which FARL unlearns."""
     values = {"model": {"name": ["planted:hint"]}, "methods": ["farl"], "updates": 1}
-    ended = run(load_config(config(tmp_path, **values), []))
+    ended = run(load_config(config(tmp_path, **values), []), UNSHOWN)
     assert faithscope.load_run(ended.run_dir).training["n_taught"].min() > 0
     assert any(of.abs().max() > 0 for of in weights(ended.run_dir, "farl").values())
 
@@ -148,7 +151,8 @@ class Killed(BaseException):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that nothing disturbed."""
-    return run(load_config(config(tmp_path_factory.mktemp("whole"), "whole"), [])).run_dir
+    path = config(tmp_path_factory.mktemp("whole"), "whole")
+    return run(load_config(path, []), UNSHOWN).run_dir
 
 
 @pytest.mark.in_time(1)
@@ -166,9 +170,9 @@ def test_a_killed_training_ends_in_the_same_weights(whole, tmp_path, monkeypatch
     monkeypatch.setattr(loop.Training, "update", dies)
     again = load_config(config(tmp_path, "again"), [])
     with pytest.raises(Killed):
-        run(again)
+        run(again, UNSHOWN)
     monkeypatch.setattr(loop.Training, "update", update)
-    resumed = run(again).run_dir
+    resumed = run(again, UNSHOWN).run_dir
     one, other = (weights(of, "cosr_differentiable") for of in (whole, resumed))
     assert all(torch.equal(one[name], other[name]) for name in one)
     first, second = (
@@ -194,6 +198,7 @@ def test_a_training_ended_by_sigkill_ends_in_the_same_weights(whole, tmp_path):
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
+@pytest.mark.slow
 def test_a_torn_state_is_done_again(tmp_path, monkeypatch):
     update = loop.Training.update
 
@@ -206,9 +211,9 @@ def test_a_torn_state_is_done_again(tmp_path, monkeypatch):
     monkeypatch.setattr(loop.Training, "update", dies)
     torn = load_config(config(tmp_path, "torn"), [])
     with pytest.raises(Killed):
-        run(torn)
+        run(torn, UNSHOWN)
     monkeypatch.setattr(loop.Training, "update", update)
-    assert not run(torn).failures
+    assert not run(torn, UNSHOWN).failures
 
 
 def test_a_training_that_fails_ends_no_other(tmp_path, monkeypatch):
@@ -220,11 +225,12 @@ def test_a_training_that_fails_ends_no_other(tmp_path, monkeypatch):
         return update(self, number)
 
     monkeypatch.setattr(loop.Training, "update", fails)
-    ended = run(load_config(config(tmp_path, seeds=[0, 1], updates=1), []))
+    both = load_config(config(tmp_path, seeds=[0, 1], updates=1), [])
+    ended = run(both, UNSHOWN)
     assert [("no luck" in failure) for failure in ended.failures] == [True]
     assert faithscope.load_run(ended.run_dir).battery["seed"].tolist() == [1]
     monkeypatch.setattr(loop.Training, "update", update)
-    again = run(load_config(config(tmp_path, seeds=[0, 1], updates=1), []))
+    again = run(both, UNSHOWN)
     assert faithscope.load_run(again.run_dir).battery["seed"].tolist() == [0, 1]
     one, other = (weights(again.run_dir, METHOD, seed) for seed in (0, 1))
     assert not all(torch.equal(one[name], other[name]) for name in one), "seeds differ"
@@ -234,7 +240,7 @@ def test_the_bound_holds_under_an_objective_that_lowers_v(tmp_path):
     """A negative weight teaches the model to depend on its steps less: V falls below its bound,
     unless steps are projected."""
     how = {
-        "updates": 6,
+        "updates": 4,
         "optimizer": {"rate": 0.002, "weight": -1.0},
         "methods": ["cosr_log_odds"],
         "rewards": {"most": 100.0},
@@ -250,7 +256,9 @@ def test_the_bound_holds_under_an_objective_that_lowers_v(tmp_path):
 
 def test_a_bound_that_is_far_away_changes_no_step(tmp_path):
     free, held = (
-        trained(tmp_path, holds, bound={"chains": 4, "epsilon": 1.0, "holds": holds}).policy
+        trained(
+            tmp_path, holds, updates=2, bound={"chains": 4, "epsilon": 1.0, "holds": holds}
+        ).policy
         for holds in ("never", "always")
     )
     assert all(map(torch.equal, free.parameters, held.parameters))

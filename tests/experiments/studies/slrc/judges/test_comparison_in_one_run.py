@@ -27,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, plain: str) -> Path:
         "out": str(out),
         "model": {"name": ["planted:faithful", "planted:hint"]},
         "tasks": ["planted"],
-        "data": {"limit": 6},
+        "data": {"limit": 4},
         "generation": {"max_new_tokens": 256},
         "probes": ["slrc", "attention"],
         "slrc": {"edits": ["remove", "corrupt"], "framings": ["prefix"]},
