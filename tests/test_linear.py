@@ -153,7 +153,7 @@ def growth(read: Callable[[str], Any], start: str, repeated: str, tries: int = 4
 
 @pytest.mark.parametrize("texts", [FEW, pytest.param(REPEATED, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", READERS)
-@pytest.mark.in_time(26)
+@pytest.mark.in_time(14)
 def test_reading_takes_linear_time(name: str, texts: tuple[tuple[str, str], ...]) -> None:
     measured = {start + text: growth(READERS[name], start, text) for start, text in texts}
     assert {text: times for text, times in measured.items() if times > LIMIT} == {}

@@ -54,7 +54,7 @@ def quick(*servers: CompletionsServer, retries: int = 0) -> VllmServer:
     "sampling",
     [
         GREEDY,
-        Sampling((), 9, repetition_penalty=1.2),
+        pytest.param(Sampling((), 9, repetition_penalty=1.2), marks=pytest.mark.slow),
         Sampling((), 9, temperature=1.0, top_p=0.9, repetition_penalty=1.1, seed=5),
     ],
     ids=["greedy", "penalty", "sampled"],
@@ -129,6 +129,7 @@ def test_no_server_left_is_said_and_what_was_written_is_handed_over(server):
     assert 0 < len(done) < len(PROMPTS)
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("fault", [fails(500), fails(429), garbage], ids=["500", "429", "html"])
 def test_a_fault_that_passes_is_tried_again(model, server, fault):
     server.plan = {PROMPTS[2][0]: [fault, good]}

@@ -20,7 +20,7 @@ TEXT = tuple(random.Random(3).choices(range(5, 250), k=60))
 CUTS = ((0, 0), (4, 9), (20, 33), (50, 58))
 
 
-@pytest.mark.in_time(8)
+@pytest.mark.in_time(4)
 @pytest.mark.parametrize("family", sorted({*FAMILIES} - {"llama4_chunks"}))
 def test_all_later_tokens_anew_are_the_text_without_the_span(family: str) -> None:
     model = tiny(family)

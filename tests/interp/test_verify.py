@@ -74,6 +74,7 @@ def test_a_position_off_by_one_is_caught(family: str, dtype: torch.dtype, monkey
     is_run_one_by_one(tiny(family, dtype), "a chain")
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_decoding_at_the_wrong_positions_is_caught(dtype: torch.dtype, monkeypatch):
     monkeypatch.setattr(
@@ -82,6 +83,7 @@ def test_decoding_at_the_wrong_positions_is_caught(dtype: torch.dtype, monkeypat
     is_run_one_by_one(tiny("llama", dtype), "decoding in lockstep")
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_decoding_that_sees_the_padding_is_caught(dtype: torch.dtype, monkeypatch):
     def everything(self, module, query):
@@ -91,6 +93,7 @@ def test_decoding_that_sees_the_padding_is_caught(dtype: torch.dtype, monkeypatc
     is_run_one_by_one(tiny("llama", dtype), "decoding in lockstep")
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_branch_that_forgets_its_ancestors_is_caught(dtype: torch.dtype, monkeypatch):
     join = prefill._join
@@ -104,6 +107,7 @@ def test_a_branch_that_forgets_its_ancestors_is_caught(dtype: torch.dtype, monke
     is_run_one_by_one(tiny("llama", dtype), "max |Δlogit|")
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_attention_rows_that_are_wrong_are_caught(dtype: torch.dtype, monkeypatch):
     row = prefill.Prefill._row
@@ -154,6 +158,7 @@ def test_a_loop_without_positions_is_refused(family: str, dtype: torch.dtype, mo
         tiny(family, dtype, num_hidden_layers=4, **layers)
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_loop_that_reads_wrongly_is_refused(dtype: torch.dtype, monkeypatch):
     one_by_one = execute.one_by_one

@@ -78,6 +78,7 @@ PARTS += [". ", "! ", "? ", ".", "\n", "\n\n", " ", " ", "Then we add it", "3.5"
 
 @given(st.lists(st.sampled_from(PARTS), max_size=40), st.randoms(use_true_random=False))
 @settings(max_examples=400)
+@pytest.mark.in_time(2)
 @pytest.mark.parametrize("mode", MODES)
 def test_no_step_begins_inside_a_closed_bracket_and_steps_tile(mode, parts, draw):
     text = "Now " + "".join(parts)

@@ -47,8 +47,8 @@ def share(name: str, field: str) -> float:
     [
         ("faithful", 0, 0),
         ("hint", 1, 0),
-        ("decorative", 1, 0),
-        ("silent_step", 0, 0),
+        pytest.param("decorative", 1, 0, marks=pytest.mark.slow),
+        pytest.param("silent_step", 0, 0, marks=pytest.mark.slow),
         ("false_source", 0, 1),
     ],
 )

@@ -108,6 +108,7 @@ def test_what_the_token_limit_cuts_off_is_no_verdict_whatever_stands_in_it() -> 
         assert reply.text.startswith(GOOD)
 
 
+@pytest.mark.in_time(2)
 @pytest.mark.parametrize("family", ["qwen3", "ministral3_reasoning", "smollm3_spelled", "gpt_oss"])
 def test_thinking_ends_where_the_models_own_marks_end_it(family: str) -> None:
     tokens = tokenizer(family)
@@ -153,7 +154,8 @@ def plain(replies: dict[str, Reply]) -> dict[str, Reply]:
     return {k: replace(r, seconds=0) for k, r in replies.items()}
 
 
-@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.in_time(1)
+@pytest.mark.parametrize("temperature", [1.0, 0.0])
 def test_company_and_order_change_no_reply(temperature: float) -> None:
     model = tiny("llama")
     settings = GeneratingSettings(max_new_tokens=16, temperature=temperature, seed=4)

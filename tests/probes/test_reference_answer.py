@@ -31,7 +31,7 @@ def measured(name: str, answer: str | None, asking: Any = ASKING) -> dict[str, A
     return next(r for r in found if r.get("reading") != "generated")
 
 
-@pytest.mark.in_time(3)
+@pytest.mark.in_time(2)
 @pytest.mark.parametrize("name", FOLLOWING)
 def test_the_stated_answer_is_followed_wherever_there_is_one(name: str) -> None:
     said = ("answer", "reference", "stated_answer", "forced_answer", "forced_differs")
