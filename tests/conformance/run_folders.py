@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
 import re
 import signal
@@ -9,8 +11,10 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import pandas as pd
@@ -21,12 +25,24 @@ from faithscope.experiments.engine.units import API_REPLIES, Key, read_unit
 
 PATIENCE = 240
 CLOCKS = re.compile(r"seconds|hours|per_second|known time")
-PROGRAM = """import sys; sys.path[:0] = {path!r}
+PROGRAM = """import json, os, sys; sys.path[:0] = json.loads(sys.argv[1])
 import toy
 from faithscope.experiments.cli import main
 from faithscope.experiments.config.study import register
 register(toy.STUDY)
-main(['run', {config!r}])"""
+for line in sys.stdin:
+    config, out, err, code = json.loads(line)
+    child = os.fork()
+    if child == 0:
+        for number, name in enumerate((os.devnull, out, err)):
+            os.dup2(os.open(name, os.O_RDWR | os.O_CREAT), number)
+        main(['run', config])
+    print(child, flush=True)
+    ended = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    with open(code + '.writing', 'w') as file:
+        file.write(str(ended))
+    os.replace(code + '.writing', code)"""
+"""Imports all that a run needs, which takes longer than the run, then forks a process for each."""
 
 
 def _fast(*studies: str) -> pytest.MarkDecorator:
@@ -86,27 +102,50 @@ class Ended(NamedTuple):
     err: str
 
 
-def signalled(
-    path: Path, reached: Callable[[], bool], sent: signal.Signals = signal.SIGKILL
-) -> Ended:
-    """Start a run and send it a signal once something is reached; none where it is over before."""
+Start = Callable[[Path, Callable[[], bool], signal.Signals], Ended]
+
+
+@contextmanager
+def starting(folder: Path) -> Iterator[Start]:
+    """Yields a function that starts a run, each a process of its own, and sends it a signal once
+    something is reached; none where it is over before."""
     folders = [str(Path(__file__).parent), *filter(None, sys.path)]
-    run_dir = run_folder(path)
-    program = PROGRAM.format(path=folders, config=str(path))
-    process = subprocess.Popen(
-        [sys.executable, "-c", program],
+    numbers = itertools.count()
+    with subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, json.dumps(folders)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
         text=True,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
-    try:
-        deadline = time.monotonic() + PATIENCE
-        while process.poll() is None and not reached():
-            assert time.monotonic() < deadline, "that was never reached"
-            # while libraries are imported there is nothing to miss
-            time.sleep(0.004 if run_dir.exists() else 0.05)
-    finally:
-        process.send_signal(sent)
-        out, err = process.communicate(timeout=PATIENCE)
-    return Ended(process.returncode, out, err)
+    ) as process:
+        wanted, begun = process.stdin, process.stdout
+        assert wanted is not None
+        assert begun is not None
+
+        def start(path: Path, reached: Callable[[], bool], sent: signal.Signals) -> Ended:
+            run_dir, deadline = run_folder(path), time.monotonic() + PATIENCE
+            out, err, code = (folder / f"{next(numbers)}.{x}" for x in ("out", "err", "code"))
+            print(json.dumps([str(path), str(out), str(err), str(code)]), file=wanted, flush=True)
+            child = int(begun.readline())
+            try:
+                while not code.exists() and not reached():
+                    assert time.monotonic() < deadline, "that was never reached"
+                    # before there is a run folder there is nothing to miss
+                    time.sleep(0.004 if run_dir.exists() else 0.05)
+            finally:
+                with suppress(ProcessLookupError):
+                    os.kill(child, sent)
+                deadline = time.monotonic() + PATIENCE
+                while not code.exists():
+                    time.sleep(0.004)
+                    if time.monotonic() > deadline:
+                        os.kill(child, signal.SIGKILL)
+            return Ended(int(code.read_text()), out.read_text("utf-8"), err.read_text("utf-8"))
+
+        yield start
+
+
+def signalled(path: Path, reached: Callable[[], bool]) -> Ended:
+    """Start a run and kill it once something is reached; not where it is over before."""
+    with TemporaryDirectory() as folder, starting(Path(folder)) as start:
+        return start(path, reached, signal.SIGKILL)

@@ -7,6 +7,7 @@ import random
 import shutil
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -16,6 +17,7 @@ from browser import browser
 from cases import CASES, Case, Setting, run_folder
 from pages import faults
 from run_folders import (
+    Start,
     every_run,
     every_study,
     every_study_in_time,
@@ -23,7 +25,7 @@ from run_folders import (
     keys,
     lines,
     outputs,
-    signalled,
+    starting,
 )
 from synthetic_comparison import records_of
 
@@ -218,10 +220,20 @@ def test_parts_in_folders_of_their_own_are_joined(
         assert outputs(joined) == outputs(undisturbed)
 
 
+@pytest.fixture
+def starts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    with starting(tmp_path_factory.mktemp("starts")) as start:
+        yield start
+
+
 @pytest.mark.takes("two processes are killed, and a third run ends what they began")
 @every_study_in_time
 def test_after_a_signal_in_every_stage_nothing_is_lost_or_doubled(
-    case: Case, undisturbed: Path, here: Setting, capfd: pytest.CaptureFixture[str]
+    case: Case,
+    undisturbed: Path,
+    here: Setting,
+    starts: Start,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     path, rng = case.here(here), random.Random(0)
     run_dir = run_folder(path)
@@ -237,7 +249,7 @@ def test_after_a_signal_in_every_stage_nothing_is_lost_or_doubled(
                 time.sleep(rng.random() * 0.02)
             return more
 
-        ended = signalled(path, reached, sent)
+        ended = starts(path, reached, sent)
         # what a reader finds is whole
         assert outputs(run_dir).items() <= outputs(undisturbed).items()
         # the last stage of a run this small may be over before the signal comes
