@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections import Counter
 from pathlib import Path
 
@@ -23,7 +24,7 @@ from run_folders import (
     keys,
     outputs,
     planned,
-    signalled,
+    starting,
 )
 
 from faithscope.experiments.cli import execute
@@ -176,10 +177,11 @@ def test_after_kills_only_what_was_on_its_way_is_asked_again(
     path = case.over_api(over_api)
     server.default = [serves(case, seconds=0.1)]
     kills = 1 if case is CASES["toy"] else 3
-    for k in range(kills):
-        # the first while what a run must have before it is shared out is made, where it is
-        enough = 1 + len(everything) * k // kills
-        signalled(path, lambda enough=enough: len(asked(server)) >= enough)
+    with starting(over_api.folder) as start:
+        for k in range(kills):
+            # the first while what a run must have before it is shared out is made, where it is
+            enough = 1 + len(everything) * k // kills
+            start(path, lambda enough=enough: len(asked(server)) >= enough, signal.SIGKILL)
     assert execute(["run", str(path)]) == 0
     assert asked(server).keys() == everything.keys()
     assert sum((asked(server) - everything).values()) <= kills * CONNECTIONS
