@@ -198,7 +198,6 @@ def test_a_training_ended_by_sigkill_ends_in_the_same_weights(whole, tmp_path):
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
-@pytest.mark.slow
 def test_a_torn_state_is_done_again(tmp_path, monkeypatch):
     update = loop.Training.update
 
