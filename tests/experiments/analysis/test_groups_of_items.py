@@ -141,7 +141,7 @@ def test_variants_of_a_question_make_no_measure_best_and_no_two_agree() -> None:
         values = np.repeat(rng.normal(size=(30, 4)), 5, axis=0) + 0.2 * rng.normal(size=(n, 4))
         for name, units in (("apart", np.arange(n)), ("grouped", np.arange(n) // 5)):
             p = exchange_test(values, label, strata, units, seed)
-            pairs = pairs_of.exchanged(values, strata, units, seed)[np.triu_indices(4, 1)]
+            pairs = pairs_of.within(values, strata, units, seed).p[np.triu_indices(4, 1)]
             false[name] += [(p.highest <= 0.05).any(), pairs.min() <= 0.05 / 6]
     assert (false["apart"] > 0.25 * worlds).all()
     assert (false["grouped"] <= 0.05 * worlds + 3).all()
