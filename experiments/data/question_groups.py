@@ -18,6 +18,8 @@ from faithscope.experiments.data.tasks.sources.rows import FileRead, is_filled
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interventions.trace import Question
 
+GROUP = "data.group"
+"""Config key of the column of groups of questions."""
 LEAST_GROUPS = 5
 """Number of groups of a data set below which there would be no interval over groups; questions that
 are only alike then stay apart."""
@@ -150,7 +152,12 @@ def _of_column(items: Mapping[str, Asked], sets: Sets, key: str) -> str:
     if n < LEAST_GROUPS:
         note += f", of which an interval needs {LEAST_GROUPS}"
     if empty := sum(not a.group for a in items.values()):
-        note += f"; {empty:,} have no value in that column and count by their question"
+        by = (
+            "has no value in that column and counts by its"
+            if empty == 1
+            else ("have no value in that column and count by their")
+        )
+        note += f"; {empty:,} {by} question"
     return note
 
 

@@ -51,7 +51,15 @@ SILENT = (
     *("*.attempts", "*.base_url", "*.extra_body", "*.max_model_len", "*.dtype", "*.revision"),
     *("*.marks", "*.structured", "*.thinking", "*.reasoning_effort", "*.reasoning_tokens"),
     *("*.max_tokens", "*.max_new_tokens", "*.answer_tokens", "*.top_p", "*.length_normalise"),
-    *("*.probes", "data.split", "report.cut", "report.least_label_mass", "api.steps_from"),
+    *(
+        "*.group",
+        "data.group.*",
+        "*.probes",
+        "data.split",
+        "report.cut",
+        "report.least_label_mass",
+        "api.steps_from",
+    ),
 )
 """Patterns of config keys that a paper leaves open where `Paper.states` does not name them."""
 OPEN = "the paper does not say"

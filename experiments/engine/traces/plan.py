@@ -19,6 +19,7 @@ from faithscope.experiments.data.given.question_of_chain import QuestionOfChain,
 from faithscope.experiments.data.given.rows import ROWS
 from faithscope.experiments.data.given.steps import stretches
 from faithscope.experiments.data.question_groups import (
+    GROUP,
     Asked,
     Grouping,
     asked_of,
@@ -328,10 +329,6 @@ def questions_of(
             [f"data.group: none of the tasks {', '.join(read)} reads rows; leave it out"]
         )
     return {task: questions for task, (questions, _) in read.items()}, grouped(asked, GROUP)
-
-
-GROUP = "data.group"
-"""Config key of the column of groups."""
 
 
 def _questions(

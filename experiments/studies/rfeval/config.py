@@ -45,6 +45,10 @@ class ItemsConfig(Section):
     """Number of items of each task, the first N; null takes all."""
     repository: StrictStr = "snu-aidas/RFEval"
     """Name of the data set on the hub; another one has to be laid out like it."""
+    group: Annotated[StrictStr | None, Field(min_length=1)] = None
+    """Column of the data that names the group of each item, the unit of intervals and tests; null
+    groups items of the same question, and of questions that are nearly the same (`faithscope docs
+    data`)."""
 
     @property
     def file(self) -> Path | None:
@@ -136,7 +140,7 @@ class RFEvalConfig(FolderConfig):
 
     FREE: ClassVar[tuple[str, ...]] = (
         *JUDGING_FREE,
-        "annotations",
+        *("annotations", "data.group"),
         *(f"generate.{key}" for key in WHERE),
         *(f"api.{key}" for key in HOW_FAST),
     )
@@ -183,6 +187,11 @@ class RFEvalConfig(FolderConfig):
         """Yields what is wrong with settings that contradict each other."""
         c, judges, models = self.counterfactual, self.judge.model, self.model.name
         builders = [name for name in (c.writer, c.validator) if c.written and name]
+        if c.written and self.data.group is not None:
+            yield (
+                "data.group: r′ is written for these items (counterfactual.written), which count "
+                "by their questions; leave it out"
+            )
         for problem in (
             self.judge.misfit(builders),
             one_address_problem("api.base_url", self.api.base_url, models),

@@ -84,6 +84,7 @@ def read_rfeval(
             if item.id in seen:
                 raise UserError(f"{row.where}: id {item.id!r} is that of {seen[item.id]}; rename")
             seen[item.id] = row.where
+            row.cells.name_row(row.where, item.id)
             if limit is None or len(items_of_task[item.task]) < limit:
                 items_of_task[item.task].append(item)
                 n += 1

@@ -11,7 +11,7 @@ from typing import Any
 
 from faithscope.experiments.config.base import ConfigError, expanded
 from faithscope.experiments.config.study import addition_to
-from faithscope.experiments.data.question_groups import Asked, grouped
+from faithscope.experiments.data.question_groups import GROUP, Asked, grouped, groups_read
 from faithscope.experiments.data.saved import SavedBenchmark
 from faithscope.experiments.data.tasks.sources.rows import files_read
 from faithscope.experiments.engine.index import Index
@@ -123,6 +123,8 @@ def plan(config: RFEvalConfig) -> RfPlan | PreparingPlan[RFEvalConfig, Any]:
         read_annotations(sheet)
     asked_with: Mapping[str, str] = {}
     cuts: tuple[Truncation, ...] = ()
+    key = "" if config.counterfactual.written else GROUP
+    of_column: Mapping[str, str | None] = {}
     if config.counterfactual.written:
         builder: RfAddition = addition_to(
             "rfeval", "counterfactuals", "counterfactual.written"
@@ -133,8 +135,11 @@ def plan(config: RFEvalConfig) -> RfPlan | PreparingPlan[RFEvalConfig, Any]:
         items, benchmark, asked_with = built.items, built.benchmark, built.prompts
         cuts = built.cuts
     else:
-        with files_read() as files:
+        column = config.data.group
+        with files_read(column) as files:
             items, sources = items_of_config(config)
+        if column is not None:
+            of_column = groups_read(files, [item.id for item in items], column, GROUP)
         rows, limit = sum(file.rows for file in files), config.data.limit
         if limit is not None and rows > len(items):
             cuts = (
@@ -146,15 +151,15 @@ def plan(config: RFEvalConfig) -> RfPlan | PreparingPlan[RFEvalConfig, Any]:
     units = units_of(config, items)
     if sheet is not None:
         annotations_of(sheet, units.items, config.model.name)
-    groups = grouped((_asked(item) for item in items), "")
+    groups = grouped((_asked(item, of_column.get(item.id)) for item in items), key)
     input_report = InputReport(cuts, notes=groups.notes, groups=groups.of)
     pairs = units.pairs
     return RfPlan(config, pairs, units, benchmark, asked_with, input_report=input_report)
 
 
-def _asked(item: Item) -> Asked:
+def _asked(item: Item, group: str | None) -> Asked:
     parts = [item.context, item.question, *sorted(item.options)]
-    return Asked(item.id, DATASET, "\n".join(filter(None, parts)))
+    return Asked(item.id, DATASET, "\n".join(filter(None, parts)), group)
 
 
 def items_of_config(config: RFEvalConfig, bare: bool = False) -> tuple[list[Item], list[Source]]:

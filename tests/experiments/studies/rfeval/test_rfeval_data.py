@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 from rf_data import SHARED, row, write
 
+from faithscope.experiments.config.load import load_config
 from faithscope.experiments.studies.rfeval.data import read_rfeval
 from faithscope.experiments.studies.rfeval.items import TASKS, CodeTests, TestCase
+from faithscope.experiments.studies.rfeval.plan import RfPlan, plan
 from faithscope.interp.errors import UserError
 
 
@@ -169,3 +171,33 @@ def test_the_real_rows() -> None:
         assert not item.options or item.answer in item.letters
     context = [item for item in items if item.task != "legal_decision" and item.context]
     assert len(context) == 360
+
+
+def grouped(path: Path, *more: str) -> RfPlan:
+    local = ["model.name=[bundled:smollm2-135m]", "judge.model=[bundled:smollm2-135m]"]
+    local += ["generate.backend=here", "judge.temperature=0.0", "tests.run=never"]
+    made = plan(
+        load_config("paper/rfeval", [*local, "report.exclude=[]", *more, f"data.path={path}"])
+    )
+    assert isinstance(made, RfPlan)
+    return made
+
+
+def test_a_column_names_the_group_of_an_item(tmp_path: Path) -> None:
+    subjects = ("buyer", "seller", "court", "tenant", "heir", "guest")
+    rows = [
+        row(id=i, question=f"Who of all must the {who} of this house now pay?", template=i // 2)
+        for i, who in enumerate(subjects)
+    ]
+    path = write(tmp_path / "x.jsonl", *rows[:-1], rows[-1] | {"template": None})
+    report = grouped(path, "data.group=template").input_report
+    assert report.groups == {"rfeval": {f"legal_decision/{i}": str(i // 2) for i in range(4)}}
+    (note,) = report.notes
+    assert "6 items are of 4 groups by data.group" in note
+    assert "1 has no value in that column and counts by its question" in note
+    assert grouped(path).input_report.groups == {}
+    with pytest.raises(UserError, match=r"data\.group: .* no value in a column 'templat'; did"):
+        grouped(path, "data.group=templat")
+    written = [f"counterfactual.{key}=api:openai/o3" for key in ("writer", "validator")]
+    with pytest.raises(UserError, match=r"data\.group: r′ is written for these items"):
+        grouped(path, "data.group=template", "counterfactual.written=true", *written)
