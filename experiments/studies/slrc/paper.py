@@ -95,6 +95,8 @@ _WEIGHTS = ("generation.", *(f"model.{k}" for k in ("dtype", "revision", "quanti
 """Config keys that only models with weights depend on, and no model behind an API."""
 
 
+IN_OTHER_TABLES = rows_with(task=())
+"""Mask of no row: those of a run stand in Table 1 and Extended Data Table 5."""
 STEP_LEVEL = {
     "Nec%": "necessity",
     "Suf%": "sufficiency",
@@ -259,6 +261,7 @@ TABLES = (
         dollars=45.0,
         dollars_from=ON_LIKE_TEXTS,
         of=measured,
+        own=IN_OTHER_TABLES,
         columns={k: STEP_LEVEL[k] for k in ("Nec%", "Acc%")},
         keys=ON_TASKS,
         compared=AS_IN_PAPER,
@@ -353,6 +356,7 @@ TABLES = (
         hours=1.0,
         hours_from=CHAINS,
         of=measured,
+        own=IN_OTHER_TABLES,
         columns={"Nec%": "necessity"},
         keys=ON_TASKS,
         compared=AS_IN_PAPER,
