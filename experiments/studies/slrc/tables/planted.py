@@ -141,7 +141,7 @@ def of_planted(scores: pd.DataFrame, step_scores: pd.DataFrame) -> pd.DataFrame:
 
 
 def _against_truth(planted: pd.DataFrame, analysis: SlrcAnalysis) -> Iterator[dict[str, Any]]:
-    how = {"seed": analysis.seed, "resamples": analysis.resamples}
+    how: dict[str, Any] = {"seed": analysis.seed, "resamples": analysis.resamples}
     scores, every_step = items_and_steps(planted)
     steps = where(every_step, model="planted:select")
     asked = set(scores["measure"])
