@@ -21,7 +21,7 @@ pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithsco
 from fault_server import FaultServer, Handler, completion
 
 import faithscope
-from faithscope.experiments.analysis.comparison.trust import ONE_SCORE
+from faithscope.experiments.analysis.comparison.trust import ONE_SCORE, SAME_AS_LABEL
 from faithscope.experiments.cli import execute
 from faithscope.experiments.studies.slrc.detectors.readings import DETECTORS
 
@@ -145,9 +145,10 @@ def test_every_measure_is_held_against_bonafide(tmp_path: Path, server: FaultSer
     assert of_judges.filter(like="faithful_judge", axis="index")["auroc"].tolist() == [1]
     assert (of_judges["dollars"] > 0).all()
     judges = tables["trust"].loc[tables["trust"]["family"] == "judged"]
-    # judges that say the same of every chain are compared with none
-    assert set(judges["reason"]) == {"", ONE_SCORE}
-    assert judges["measure"][judges["reason"] == ""].str.contains("faithful_judge").any()
+    # a judge that says the same of every chain, or just what the label says, is compared with none
+    assert set(judges["reason"]) == {SAME_AS_LABEL, ONE_SCORE}
+    of_label = judges["measure"][judges["reason"] == SAME_AS_LABEL]
+    assert of_label.str.contains("faithful_judge").any()
     steps = tables["step_against"].set_index("measure")
     assert set(steps["label"]) == {"unfaithful"}
     assert {"logit", "behavioural", "internal", "judged", "baseline"} == set(steps["family"])
