@@ -12,8 +12,10 @@ Everything here takes time in proportion to the length of reply and prompt.
 
 from __future__ import annotations
 
+import html
 import json
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -43,6 +45,8 @@ _ESCAPE = re.compile(
 )
 """A backslash of a JSON string with the characters that belong to it; group 1 if a literal
 backslash was meant: before something that is no escape, or in a LaTeX command."""
+_ANY_ESCAPE = re.compile(r"\\+(?:u([0-9a-f]{4})|[bfnrt])?")
+"""An escape of JSON, however often it was escaped; group 1 the code of a character."""
 
 LONGEST = 400_000
 """Most characters of a reply: a longer one is no verdict, and is kept up to this length."""
@@ -211,7 +215,10 @@ def fields(ask: Ask, answer: str, after_thinking: bool = False) -> tuple[dict[st
     values = {f.name: _checked(ask, f, by_place[path]) for path, f in by_path.items()}
     # the form's prompt may show an example verdict that a judge may also come to by itself
     quotable = "\n".join(map(str, ask.values.values())) if alone else _asked(ask)
-    if (after_thinking or not alone) and _stands_in(quotable, found):
+    texts = [values[f.name] for f in ask.form.fields if f.kind == "text"]
+    if (after_thinking or not alone) and (
+        _stands_in(quotable, found) or (_spelled(*texts) and _spelled_in(quotable, found))
+    ):
         raise Malformed("the JSON object may be quoted: it stands in the prompt, word for word")
     return values, len(by_place) - len(by_path)
 
@@ -320,8 +327,7 @@ def _stands_in(text: str, value: dict[str, Any]) -> bool:
 
     A text that nests deeper than Python can read counts as holding any object.
     """
-    text, names = _with_latex(text), {json.dumps(n, ensure_ascii=False)[1:-1] for n in value}
-    stands = False
+    text, stands = _with_latex(text), False
 
     def compared(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         nonlocal stands
@@ -337,7 +343,8 @@ def _stands_in(text: str, value: dict[str, Any]) -> bool:
     )
     read_to = 0
     for begins in _BEGINS_WITH_KEY.finditer(text):
-        if begins.start(1) < read_to or begins[2] not in names:
+        # a key may be spelled with escapes
+        if begins.start(1) < read_to or ("\\" not in begins[2] and begins[2] not in value):
             continue
         try:
             read_to = _end_of_value(decoder, text, begins.start())
@@ -346,6 +353,23 @@ def _stands_in(text: str, value: dict[str, Any]) -> bool:
         if stands:
             return True
     return False
+
+
+def _spelled_in(text: str, value: dict[str, Any]) -> bool:
+    """Whether a text holds the names and values of `value` in their order, whatever marks stand
+    between them: within a string, in other quotes or brackets, as YAML, with escapes or commas
+    that are no JSON. A judge that quotes such an object may well write it as JSON."""
+    return _spelled(json.dumps(value, ensure_ascii=False)) in _spelled(text)
+
+
+def _spelled(*texts: str | None) -> str:
+    """The letters and digits of texts, without JSON's and HTML's escapes, case and width."""
+    whole = html.unescape("\n".join(text or "" for text in texts))
+    whole = unicodedata.normalize("NFKC", whole).casefold()
+    # marks of no width and line breaks may part an escape
+    whole = "".join(c for c in whole if c.isprintable() and not c.isspace())
+    whole = _ANY_ESCAPE.sub(lambda e: chr(int(e[1], 16)) if e[1] else "", whole)
+    return "".join(filter(str.isalnum, whole))
 
 
 def _end_of_value(decoder: json.JSONDecoder, text: str, at: int) -> int:

@@ -272,9 +272,11 @@ def same_output(given: str, wanted: str) -> bool:
 
 def _numbers(line: str) -> list[Decimal] | None:
     try:
-        return [Decimal(word) for word in line.split()]
+        numbers = [Decimal(word) for word in line.split()]
     except InvalidOperation:
         return None
+    # a signalling NaN raises when it is compared
+    return None if any(n.is_snan() for n in numbers) else numbers
 
 
 def same_value(given: Any, wanted: Any) -> bool:

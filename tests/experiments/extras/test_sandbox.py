@@ -227,6 +227,11 @@ def test_outputs_and_values_are_compared_by_what_they_mean() -> None:
     assert not same_output("a  b", "a b")
     assert not same_output("1 2 3", "1 2\n3")
     assert not same_output("Yes", "yes")
+    assert same_output("1e400 -Infinity", "10e399 -inf")
+    for nan in ("nan", "NaN1", "sNaN", "-sNaN123"):
+        assert not same_output(f"1 {nan}", "1 2")
+        assert not same_output("1 2", f"1 {nan}")
+        assert same_output(nan, nan)
     assert same_value([1, [0.5]], [1, [0.5]])
     assert not same_value([0.1 + 0.2], [0.3])
     assert not same_value(1e-10, 0)
