@@ -39,8 +39,9 @@ TAGS = tuple(t for m in MARKS if m.name != "harmony" for t in (m.opener.strip(),
 """Reasoning tags; control tokens wherever a tokenizer has them as tokens of their own."""
 _REASONS = "(?:think|thought|reason)"
 _LIKE_MARKS = re.compile(
-    rf"<(?=[|｜])(?!./?no_?)[^<>\s]*{_REASONS}(?![^<>\s]*(?:effort|budget))[^<>\s]*[|｜]>"
-    rf"|</[^<>\s]*{_REASONS}[^<>\s]*>|\[/[^\[\]\s]*{_REASONS}[^\[\]\s]*\]|◁/[^◁▷\s]*▷",
+    rf"<(?=[|｜])(?=[^<>\s]*+>)(?!./?no_?)[^<>\s]*{_REASONS}(?![^<>\s]*(?:effort|budget))[^<>\s]*[|｜]>"
+    rf"|</(?=[^<>\s]*+>)[^<>\s]*?{_REASONS}[^<>\s]*>"
+    rf"|\[/(?=[^\[\]\s]*+\])[^\[\]\s]*?{_REASONS}[^\[\]\s]*\]|◁/[^◁▷\s]*▷",
     re.I,
 )
 """Strings in a chat template that look like marks of reasoning: control tokens and ends of tags."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from faithscope.interp.language import Speaks
 
-NUMBER_ENDS = 2
+NUMBER_ENDS = 3
 """Version of where a scored number ends; raised where scores of numbers come to be others."""
 CALCULATION = re.compile(
     r"[ \t]+(?:[*/−-](?![^\W\d]|\*)|x(?![\w-])|\\(?:times|div|cdot))|[ \t]*[+×÷=]"
@@ -54,7 +54,7 @@ _GOES_ON = re.compile(
         (
             rf"\d|{CALCULATION.pattern}",
             *(f"(?:{one})(?:{other})" for one, other in _TO_COME),
-            rf"\s?(?:{SCALES})s?(?![\w-])|\s?(?:{SCALE_SIGNS})|\s?[{VULGAR}√π∞±‰]|[{RAISED}]",
+            rf"\s?(?:{SCALES}|dozen)s?(?![\w-])|\s?(?:{SCALE_SIGNS})|\s?[{VULGAR}√π∞±‰]|[{RAISED}]",
             rf"(?:{SCALE_LETTERS}|[{VARIABLES}]|st|nd|rd|th)(?![\w'’-])",
         )
     )

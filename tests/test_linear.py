@@ -1,21 +1,27 @@
 """Reading a model's text takes time proportional to its length, whatever the text is.
 
-Measured in CPU time of this thread, which a busy machine does not lengthen: a text four times as
-long takes at most `LIMIT` times as long, while a quadratic reader takes up to sixteen times.
+Readers are found by their type: every function of the product that asks for one text. Measured in
+CPU time of this thread, which a busy machine does not lengthen: a text four times as long takes at
+most `LIMIT` times as long (2.6 a doubling), while a quadratic reader takes up to sixteen times.
 """
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import os
 import random
 import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from types import SimpleNamespace
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
 
+import faithscope
 from faithscope.experiments.data import answers, choices, numbers
 from faithscope.experiments.extras.counterfactuals import construction
 from faithscope.experiments.studies.c2faith.benchmark import features
@@ -29,13 +35,45 @@ from faithscope.interventions.segment import segment, units
 from faithscope.probes import assent, framing
 from faithscope.probes.judge import parse
 
-LIMIT = 8
-ENOUGH, LONGEST = 0.005, 1_000_000
-"""Seconds that can be measured reliably, and the largest text length tried to reach them."""
+LIMIT = 2.6**2
+ENOUGH, LONGEST = 0.005, 200_000
+"""Seconds that can be measured reliably, and the length of the longest text."""
+TEXTS = {"text", "line", "reply", "written", "step", "plain", "words", "template", "answer", "rest"}
+"""Names of parameters that are texts of models or of users' files."""
+BOUNDED = {"_parsed", "say", "to_stderr", "_loaded"}
+"""Functions of one text that print it, or that are called for short or parsed texts alone."""
+
+
+def of_one_text() -> dict[str, Callable[[str], Any]]:
+    """Every function of the product that asks for one text and nothing else, by its place."""
+    found: dict[str, Callable[[str], Any]] = {}
+    for module in modules():
+        for name, function in vars(module).items():
+            if not inspect.isfunction(function) or function.__module__ != module.__name__:
+                continue
+            parameters = inspect.signature(function).parameters.values()
+            asked = [p for p in parameters if p.default is inspect.Parameter.empty]
+            is_text = len(asked) == 1 and asked[0].annotation == "str" and asked[0].name in TEXTS
+            if is_text and name not in BOUNDED:
+                found[f"{module.__name__.removeprefix('faithscope.')}.{name}"] = function
+    return found
+
+
+def modules() -> Iterator[ModuleType]:
+    for room in faithscope.__path__:
+        for folder, folders, files in os.walk(room, followlinks=True):
+            folders[:] = sorted({*folders} - {"docs", "__pycache__", "extras"})
+            for file in sorted(files):
+                path = Path(folder, file).relative_to(Path(room).parent).with_suffix("")
+                if file.endswith(".py") and path.name != "__main__":
+                    with suppress(ImportError):  # parts that need packages which are not installed
+                        yield importlib.import_module(
+                            ".".join(path.parts).removesuffix(".__init__")
+                        )
 
 
 def readers() -> dict[str, Callable[[str], Any]]:
-    """Name -> function that reads a text of a model, for all such readers."""
+    """Name -> reader of a text that asks for more than the text, or is found at two depths."""
     options = SimpleNamespace(
         **{"id": "i", "task": "table_reasoning", "letters": ("A", "B"), "answer": "A"},
         naming="letters",
@@ -121,6 +159,8 @@ REPEATED: tuple[tuple[str, str], ...] = (
         for text in ("The answer is 3. ", "e.g. ", "so the best ", "x > 2 ", "`", "<answer>")
     ),
     *(("```python ", "a"), ("-", "1"), ("{", '"a":"'), ("\\boxed{", "{a}"), ("the option ", "a ")),
+    *(("\\boxed{", "x = 1\n"), ("\\boxed{", "A, "), ("#### ", "x = 1\n"), ("</athi", "thought")),
+    *(("", text) for text in ("x = 1\n", "T - 18 ", "<b>", "<answer>1", "B or ", "(1,", "1, - ")),
 )
 """(beginning, repeated text) pairs that could make a reader slow."""
 FEW = (("answer", " "), ("", "\n"), ("", "agree "), ("", "\\boxed{"), ("", "answer: "), ("", "1 "))
@@ -140,7 +180,7 @@ def growth(read: Callable[[str], Any], start: str, repeated: str, tries: int = 4
         return start + repeated * (n // len(repeated)) + "\0"
 
     n = 250
-    while n < LONGEST and seconds(read, text(n)) < ENOUGH:
+    while 4 * n < LONGEST and seconds(read, text(n)) < ENOUGH:
         n *= 2
     found = float("inf")
     for _ in range(tries):
@@ -157,6 +197,20 @@ def growth(read: Callable[[str], Any], start: str, repeated: str, tries: int = 4
 def test_reading_takes_linear_time(name: str, texts: tuple[tuple[str, str], ...]) -> None:
     measured = {start + text: growth(READERS[name], start, text) for start, text in texts}
     assert {text: times for text, times in measured.items() if times > LIMIT} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(8))
+def test_every_function_of_a_text_takes_linear_time(part: int) -> None:
+    found = of_one_text()
+    assert len(found) > 100
+    slow = {
+        f"{name}: {start + text!r}": times
+        for name, read in list(found.items())[part::8]
+        for start, text in REPEATED
+        if (times := growth(read, start, text)) > LIMIT
+    }
+    assert slow == {}
 
 
 @pytest.mark.parametrize(("pattern", "linear"), [("a*b", False), ("(?<!a)a*+b", True)])

@@ -25,8 +25,9 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 
-from faithscope.experiments.data.latex import as_read, boxes
+from faithscope.experiments.data.latex import as_read, without_emphasis
 from faithscope.experiments.data.numbers import (
+    LEAD,
     Number,
     canonical_form,
     canonical_number,
@@ -40,33 +41,24 @@ from faithscope.experiments.data.statements import (
     is_denied,
     is_retracted,
     is_supposed,
+    marked,
+    stated,
+    unit_of,
+    without_tags,
 )
 from faithscope.interp.number_ends import CALCULATION
 from faithscope.interventions.conclusion import first_response
 from faithscope.interventions.scripts import WORD
 
-ANSWERS = 3
+ANSWERS = 4
 """Version of the parsers of answers; see `probes.probe.Probe.version`."""
 
-_MARKUP = re.compile(r"[*_`]+")
+_DIGIT = re.compile(r"\d")
 _HASHES = re.compile(r"####[ \t]*(.+)")
 _BETWEEN_OFFERED = re.compile(
     r"[\"'”’).]*+\s*+(?:,?\s*+\b(?:and|or|nor|and/or|vs\.?|versus)\b|/|,|[、或和])\s*"
     r"(?:(?:a|an|the)\s+)?[\"'“‘(]*",
     re.IGNORECASE,
-)
-_BEFORE_NUMBER = re.compile(
-    r"[\s$€£¥₹*(\[{\\\"'“:=≈~><-]*(?:(?:about|approximately|around|roughly|exactly|simply|just"
-    r"|only|thus|therefore|a total of|[A-Za-z](?:_\w)?\s*=|\\approx|\\pi|\\boxed|\\log|\\sqrt"
-    r"|[A-Za-z]\^|[π√±]|USD|US|Rs\.?)[\s$€£¥₹*(\[{\\\"'“:=≈~/-]*){0,3}",
-    re.IGNORECASE,
-)
-_COMPARES = re.compile(
-    r"\s+(?:[^\W\d_]{1,12}\s+)?(?:more|less|fewer|greater|times|minus|plus|divided|multiplied)(?!\w)",
-    re.IGNORECASE,
-)
-_ENDS_LINE = re.compile(
-    r"(?:[ \t]*[^\W\d_]+){0,3}(?:[\s.!)\]}\"'”$*。]*(?:\n|\Z)|,?\s+(?:because|since)(?!\w)|\s*\()"
 )
 _IN_WORDS = re.compile(
     r"\s*(?:(?:zero|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|forty"
@@ -76,10 +68,7 @@ _IN_WORDS = re.compile(
 )
 _NEAR = 12
 """Characters before a number in which "between" or "from" stands."""
-_FAR = 300
-"""Number of characters after "the answer is" that are searched for the answer."""
 _ALONE = re.compile(r"\s*([$€£¥₹(-]{0,9}\d[\d.,/]{0,20}[%)]?)[.!$]{0,2}[ \t]*\n(?!\s*\Z)")
-_SENTENCE_ENDS = re.compile(r"[.!?](?=\s)|[。！？]")
 _OPERATION = re.compile(r"[^=+−*/×÷\n]{0,30}?(?:[=+\-−*/×÷]|\\(?:times|cdot|div)|\bx\b)[\s$(=]*")
 _OPENS = re.compile(r"[^=\n]*(?:[+*/×÷]|\\(?:times|cdot|div)|\bx\b)[\s$(]*|[\s$)]*[-−][\s$(]*")
 """An operation on a number that nothing comes of until an "=": the gap in "3 apples * 60"."""
@@ -114,7 +103,7 @@ def last_label(text: str, labels: Sequence[str], others: Sequence[str] = ()) -> 
         others: words that answer, but with none of the labels ("neutral"): if one of them comes
             last, there is no answer.
     """
-    return _concluded(_MARKUP.sub("", first_response(text)), labels, others)
+    return _concluded(without_emphasis(first_response(text)), labels, others)
 
 
 def last_category(
@@ -130,7 +119,7 @@ def last_category(
     Args:
         also: other word, in lower case -> the label that it stands for.
     """
-    plain = _MARKUP.sub("", first_response(text))
+    plain = without_emphasis(first_response(text))
     lines = [line for line in plain.splitlines() if line.strip()]
     ends = ("\n".join(lines[-3:]), plain)
     return next(
@@ -152,7 +141,7 @@ def first_label(
         others: words that answer with none of the labels, as for `last_label`.
         also, plural: other words for labels, and whether plurals count, as for `last_category`.
     """
-    line = _MARKUP.sub("", first_line(text))
+    line = without_emphasis(first_line(without_tags(text)))
     mentions = _labels(line, labels, others, plural=plural, also=also)
     first = mentions[0][1] if mentions else None
     return first if first in labels else None
@@ -168,22 +157,24 @@ def last_number(text: str) -> str | None:
     answer, or a number, that cannot be read whole gives no answer (`canonical_number`).
     """
     plain = as_read(first_response(text))
-    if (marked := _marked(plain)) is not None:
-        return canonical_number(marked)
-    statements = list(ANSWER_IS.finditer(plain))
-    for statement in reversed(statements):
-        line = first_line(plain[statement.end() : statement.end() + _FAR])
-        if is_supposed(plain, statement.end()):
+    if (line := next((m[1] for m in _HASHES.finditer(plain) if _begins(m[1])), None)) is not None:
+        return canonical_number(line)
+    if (mark := marked(plain)) is not None:
+        long = len(mark) < len(plain) and ("\n" in mark or ANSWER_IS.search(mark))
+        return canonical_number(mark) or (last_number(mark) if long else None)
+    for words, line, end in stated(plain):
+        unit, rest = unit_of(line)
+        if _IN_WORDS.match(unit) and not _DIGIT.search(unit):
+            return None
+        if not _DIGIT.search(unit) or is_denied(unit, _DIGIT.search(unit).start()):
             continue
-        if _IN_WORDS.match(line) and not re.search(r"\d", _SENTENCE_ENDS.split(line, 1)[0]):
-            return None
-        numbers = find_numbers(line, counters=True)
-        if len(numbers) > 1 and _OFFERS.match(line):
-            return None
-        if numbers and _is_stated(statement[0], line, numbers[0]):
-            if is_retracted(plain, statement.end()):
-                break
-            return _begun_with(line, numbers)
+        # "Answer:" may also be the heading of a whole solution
+        heads = words.rstrip().endswith((":", "：")) and not words.lower().startswith("final")
+        if heads and _DIGIT.search(rest) and ("=" in unit or not _begins(unit)):
+            continue
+        if is_retracted(plain, end):
+            break
+        return canonical_number(unit) or (last_number(rest) if _DIGIT.search(rest) else None)
     if (alone := _ALONE.match(plain)) and not is_retracted(plain, alone.end()):
         return canonical_number(alone[1])
     mentioned = [n for n in find_numbers(plain) if not is_denied(plain, n.start)]
@@ -198,9 +189,10 @@ def last_number(text: str) -> str | None:
 
 
 def marked_answer(text: str) -> str | None:
-    """The text that a response marks as its answer: of a line `#### …`, else of `\\boxed{…}`."""
-    marked = _marked(first_response(text))
-    return marked.strip() if marked else None
+    """The text that a response marks as its answer: of a line `#### …`, else of a box or a tag."""
+    plain = first_response(text)
+    lines = [m[1] for m in _HASHES.finditer(plain) if _begins(m[1])]
+    return lines[0].strip() if lines else marked(plain)
 
 
 def first_number(text: str) -> str | None:
@@ -210,35 +202,14 @@ def first_number(text: str) -> str | None:
     without a result ("3 + 4 is", "3 + 4 = 7 *") gives no answer, not its first operand. Two offered
     numbers ("10 or 12", "between 3 and 5") or a denied one ("not 5") give none, either.
     """
-    line = as_read(first_line(text))
+    line = as_read(first_line(without_tags(text)))
     return _begun_with(line, find_numbers(line, counters=True))
 
 
-def _marked(text: str) -> str | None:
-    """The final answer that a response marks: that of the first line `#### n`, else the last
-    box."""
-    for line in _HASHES.finditer(text):
-        numbers = find_numbers(line[0])
-        if numbers and _BEFORE_NUMBER.fullmatch(
-            line[1], 0, numbers[0].start - line.start(1) + line.start()
-        ):
-            return line[1]
-    filled = [(at, span) for at, span in boxes(text) if text[slice(*span)].strip()]
-    if not filled:
-        return None
-    start, span = filled[-1]
-    if len(filled) > 1 and _OR.fullmatch(text, filled[-2][1][1] + 1, start):
-        return f"{text[slice(*filled[-2][1])]} or {text[slice(*span)]}"
-    return text[slice(*span)]
-
-
-def _is_stated(statement: str, line: str, number: Number) -> bool:
-    """Whether a line that follows "the answer is" begins with the answer itself."""
-    if not _BEFORE_NUMBER.fullmatch(line, 0, number.start) or _COMPARES.match(line, number.end):
-        return False
-    # "Answer:" may also be the heading of a whole solution
-    heads = statement.rstrip().endswith((":", "：")) and not statement.lower().startswith("final")
-    return not heads or _ENDS_LINE.match(line, number.end) is not None
+def _begins(line: str) -> bool:
+    """Whether a line begins with a number, or with what stands before one."""
+    numbers = find_numbers(line, counters=True)
+    return bool(numbers) and LEAD.fullmatch(line, 0, numbers[0].start) is not None
 
 
 def _begun_with(line: str, numbers: Sequence[Number]) -> str | None:
@@ -281,6 +252,9 @@ def _concluded(
     also: Mapping[str, str] | None = None,
 ) -> str | None:
     """The label stated last as the answer, else the last asserted; None if none of `labels`."""
+    by_lower = {name.casefold(): name for name in (*others, *labels)} | dict(also or {})
+    if (mark := marked(as_read(text))) and (whole := by_lower.get(_bare(mark))):
+        return whole if whole in labels else None
     mentions = _labels(text, labels, others, plural=plural, also=also)
     stated = [m for m in mentions if LABEL_IS.search(text[max(0, m[0] - 120) : m[0]])]
     if not stated and mentions and re.fullmatch(r"\W*", text[: mentions[0][0]]):
@@ -290,6 +264,10 @@ def _concluded(
         stated = []
     last = (stated or mentions or [(0, None)])[-1][1]
     return last if last in labels else None
+
+
+def _bare(text: str) -> str:
+    return " ".join(text.casefold().split()).strip(" .,:;!\"'“”‘’()[]")
 
 
 def _labels(

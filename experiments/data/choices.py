@@ -1,194 +1,267 @@
-r"""The letter of an option in what a model wrote; the rules stand in `answers`."""
+r"""The option that a model's text settles on; the rules of `answers`, for letters and their texts.
+
+A statement ("The answer is …", a box, a tag) is one closed unit. It names an option where it is,
+from its beginning to its end, a letter ("(B)"), a letter with what is set off from it ("B. False",
+"B, since …"), or an option's text. Anything else that holds a letter ("vitamin C", "E = mc^2")
+names none.
+"""
 
 from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Sequence
 
-from faithscope.experiments.data.latex import as_read, boxes
+from faithscope.experiments.data.latex import as_read, without_emphasis
 from faithscope.experiments.data.statements import (
     ANSWER_IS,
     first_line,
     is_denied,
     is_retracted,
     is_supposed,
+    marked,
     sentences,
+    stated,
+    without_tags,
 )
 from faithscope.interventions.conclusion import first_response
 from faithscope.interventions.scripts import WORD
 
-_MARKUP = re.compile(r"[*_`]+")
-_OPENS = r"(?i:(?:the\s+)?(?:option|choice|letter)\s+)?[(\[{\"'“]*"
-_CLOSES = r"[)\]}.\"'”]*"
-_SMALL_ENDS = r"(?=[)\]]|[.,;:!]*\s*$|[.,;:]\s|\s+(?:since|because)\b)"
-_STATED = (
-    rf"(?:{ANSWER_IS.pattern}|(?<![{WORD}])(?:(?:answer|(?:right|correct|best)\s(?:option|choice))\s*"
-    r"|(?:option|choice)(?:\s+is(?:\s*:)?|\s*[:=])\s*)|(?:选择?|選擇?|ตอบ)\s*)"
+_OPENS = r"(?i:(?:the\s+)?(?:option|choice|letter|answer)(?:\s+is)?:?\s+)?[(\[{\"'“‘$#]*"
+_CLOSES = r"[)\]}\"'”’$]*"
+_STATED = re.compile(
+    rf"(?:{ANSWER_IS.pattern}|(?<![{WORD}])(?:(?:answer|(?:right|correct|best)\s(?:option|choice))\s"
+    r"|(?:(?:right|correct|best|my|final)\s)?(?:option|choice|selection)(?:\s+is(?:\s*:)?|\s*[:=]))"
+    r"|(?:选择?|選擇?|ตอบ))\s*",
+    re.IGNORECASE,
 )
+"""Words that introduce a stated option."""
+_SOFT = r"(?:(?:most\s+likely|probably|clearly|definitely|simply|indeed|therefore|thus|then)\s+)?"
 _IS_RIGHT = (
     r"(?:\s*:\s*|\s+(?:is|are|seems|must\s+be|would\s+be)\s+(?:(?:therefore|the|most|only|both|clearly"
     r"|definitely|single)\s+){0,3})(?:correct|right|best|answer|true)(?!\w)"
-    r"|\s*(?:选项|選項)?\s*(?:は|が|是|가|이)?\s*(?:正しい|正解|正确|正確|对的|對的|정답|맞)"
+    r"|\s*(?:选项|選項)?\s*(?:は|が|是|가|이)?\s*(?:正しい|正解|正确|正確|對的|对的|정답|맞)"
 )
 _SO = (
-    r"(?<!\w)(?:so|therefore|thus|hence|choose|pick|select|go\swith|leaves|leaving|must\sbe|it\sis|it['’]s)"
-    r"(?!\w)[,:]?\s*(?:(?:it\sis|it['’]s|it\smust\sbe|only|us\swith)\s+)?"
+    r"(?<!\w)(?:so|therefore|thus|hence|choose|pick|select|go\swith|leav(?:es|ing)|left\swith|must\sbe"
+    r"|it\sis|it['’]s|which\sis|i\.e\.|that\sis)(?!\w)[,:]?\s*"
+    r"(?:(?:it\sis|it['’]s|it\smust\sbe|only|us\swith)\s+)?"
 )
 _IS_WRONG = re.compile(
-    rf"{_CLOSES}\s*(?:[:–-]\s*|(?:is|was|are|seems|can\sbe|would\sbe)\s+)?"
-    r"(?:(?:also|clearly|therefore)\s+)?"
-    r"(?:(?:not|incorrect|wrong|false|out(?!\s+of)|eliminated|ruled|impossible"
-    r"|excluded)(?!\w)"
+    rf"{_CLOSES}[:–-]?\s*(?:(?:is|was|are|seems|can\sbe|would\sbe)\s+)?(?:(?:also|clearly|therefore)\s+)?"
+    r"(?:(?:not|incorrect|wrong|false|out(?!\s+of)|eliminated|ruled|impossible|excluded)(?!\w)"
     r"|(?:选项|選項)?(?:是|は)?(?:错|不|間違))",
     re.IGNORECASE,
 )
 _AND = (
-    r"(?:\s*(?:,\s*(?:(?:and|or)\s+)?|/|、|，|(?<!\w)(?:and|or|and/or|&)(?!\w)"
+    r"(?:\s*(?:[,(]\s*(?:(?:and|or)\s+)?|/|、|，|(?<!\w)(?:and|or|and/or|&)(?!\w)"
     r"|或者?|还是|還是|和|と|または|또는)\s*|[-–])"
 )
 _ANOTHER_CLAUSE = r"(?:is|was|are|were|would|can|has|does)(?!\w)"
-_NOT_ARTICLE = (
-    "because|since|as|and|or|is|was|which|for|with|but|due|given|based|if|seems|fits|are|would|must"
+_EXPLAINS = (
+    r"(?:because|since|as|and|which|for|with|but|due|given|based|if|is|are|was|fits|seems|in|on|by"
+    r"|according|would|must|remains?|matches|best|when|where|rather|instead|not|over)(?!\w)"
 )
-_ARTICLE = re.compile(rf"\s+(?!(?:{_NOT_ARTICLE})(?!\w))[a-z]")
+_BEHIND = re.compile(
+    rf"{_CLOSES}(?:\Z|[).:,;!?。，：；]|\s*[-–—(]|\s+{_EXPLAINS}|[^\x00-\x7f{WORD}])"
+)
+"""What stands behind a letter that is no part of a name: an end, a mark, or an explanation."""
+_AHEAD = re.compile(
+    rf"(?:\A|[\n.!?,;:()\[\]{{}}\"“”'‘’|/=>$#-]|[^\x00-\x7f{WORD}]|(?<![{WORD}])(?i:is|be|so|options?|choices?"
+    r"|answer|letters?|pick|choose|select|with|to|only|and|or|as|by|than|then|thus|therefore|hence"
+    r"|not|it['’]s|leaves|leaving|for|of|both|n?either|except|but|if|are|was|remaining|left|say))\s*\Z"
+)
+"""What stands ahead of it: "vitamin C" and "group A" are names."""
+_SMALL_ENDS = r"(?=[)\]]|[.,;:!]*\s*$|[.,;:]\s|\s+(?:since|because)\b)"
+_ARTICLE = re.compile(rf"\s+(?!{_EXPLAINS}|or\b)[a-z]")
 _PRONOUN = re.compile(r"\s+(?!(?:because|since|is|or)(?!\w))[a-z]")
-_OPENS_OPTION = r"[ \t]{{0,8}}(?:[-•][ ])?\(?(?i:(?:option|choice)\s+)?(?P<letter>[{letters}])[).:]"
+_NEAR = 24
+_LISTED = r"[ \t]{{0,8}}(?:[-•][ ])?\(?(?i:(?:option|choice)\s+)?(?P<letter>[{letters}])[).:]"
+SEVERAL = ""
+"""The option of a statement that names several, or a letter with the text of another."""
 
 
-def last_choice(text: str, n_options: int) -> str | None:
-    r"""The letter that a response to a multiple-choice question settles on ("last letter").
+def last_choice(text: str, n_options: int, options: Sequence[str] = ()) -> str | None:
+    r"""The letter of the option that a response to a multiple-choice question settles on.
 
-    The last one in a box (`\boxed{B}`); else the last one stated ("The answer is (B)", "B is
-    correct"); else one alone in the first line; else the last one concluded ("So B"), or that the
-    last line opens with or brackets ("B. Vitamin A"); else that of the last sentence in which a
-    capital stands alone. Where a box, a statement or that sentence has several, there is none.
+    That of the last box or answer tag; where this names no option, or there is none, the last one
+    stated in words ("The answer is (B)", "B is correct"). Without statements it is one alone in
+    the first line; else the last one concluded ("So B"), or that the last line opens with or
+    brackets ("B. Vitamin A"); else that of the last sentence in which a letter stands alone. None
+    where several are named, or a letter goes with the text of another option.
+
+    Args:
+        n_options: number of options, 2 to 26.
+        options: their texts, if they are at hand: then a statement may also be an option's text.
     """
-    plain = as_read(_MARKUP.sub("", first_response(text)))
-    letters = _letters(n_options)
-    for rank in (_boxed, _stated, _opening, _concluded, _mentioned):
-        if found := rank(plain, letters):
-            return found.pop().upper() if len(found) == 1 else None
-    return None
+    plain = _plain(first_response(text))
+    known = _Options(n_options, options)
+    mark = marked(plain)
+    if mark is not None and (letter := known.named(mark) or known.stated(mark)[0]) is not None:
+        return letter or None
+    letter, rest = known.stated(plain)
+    if letter is None and mark is None:
+        ranks = (known.opening(plain), known.concluded(rest), known.mentioned(rest))
+        letter = next((x for x in ranks if x is not None), None)
+    return letter or None
 
 
-def first_choice(text: str, n_options: int) -> str | None:
-    """The first letter in the first line of a continuation: "B", "(b)", "b." """
-    line = as_read(_MARKUP.sub("", first_line(text)))
-    letters = _letters(n_options)
-    pattern = (
-        rf"(?<![{WORD}'’])(?P<letter>[{letters}](?![{WORD}'’])|(?<=[(\[])[{letters.lower()}](?=[)\]])|"
-        rf"(?<!.)[{letters.lower()}](?=[).:]|\s*$))"
-    )
-    first = next((m for m in re.finditer(pattern, line) if _is_answer(line, m)), None)
-    offered = {first["letter"], *_others(line, first, letters)} if first else set()
-    return offered.pop().upper() if len(offered) == 1 else None
+def first_choice(text: str, n_options: int, options: Sequence[str] = ()) -> str | None:
+    """The option that the first line of a continuation states, or the first letter in it: "(b)".
+
+    Args:
+        n_options, options: as for `last_choice`.
+    """
+    line = _plain(first_line(without_tags(text)))
+    known = _Options(n_options, options)
+    letter = known.named(mark) if (mark := marked(line)) else known.named(line)
+    if letter is None and mark is None:
+        letter = known.mentioned(line, last=False)
+    return letter or None
 
 
-def _boxed(text: str, letters: str) -> set[str]:
-    inside = next(
-        (
-            text[slice(*span)].strip()
-            for _, span in reversed(boxes(text))
-            if text[slice(*span)].strip()
-        ),
-        "",
-    )
-    if opens := re.match(rf"\(?([{letters}])[.:)]|([{letters}])\Z", inside):
-        return {opens[1] or opens[2]}
-    if re.fullmatch(rf"[{letters}]{{2,}}", inside):
-        return set(inside) | {""}
-    return set(re.findall(rf"(?<![{WORD}'’])[{letters}](?![{WORD}'’])", inside))
+def _plain(text: str) -> str:
+    """A text without marks of emphasis, its letters in one form: 𝐁 and Ｂ are B."""
+    return as_read(without_emphasis(unicodedata.normalize("NFKC", text)))
 
 
-def _stated(text: str, letters: str) -> set[str]:
-    one = rf"(?P<letter>[{letters}](?![{WORD}'’])|[{letters.lower()}]{_SMALL_ENDS})"
-    after = rf"(?i:{_STATED}){_OPENS}{one}"
-    before = rf"(?<![{WORD}'’])(?P<letter>[{letters}])(?={_CLOSES}(?i:{_IS_RIGHT}))"
-    found = [
-        m
-        for p in (after, before)
-        for m in _matches(p, text)
-        if not is_supposed(text, m.start("letter"))
-    ]
-    last = max(found, key=lambda m: m.start("letter"), default=None)
-    if last is None or is_retracted(text, last.end()):
-        return set()
-    return {last["letter"].upper(), *_others(text, last, letters)}
+class _Options:
+    def __init__(self, n: int, texts: Sequence[str]):
+        if not 2 <= n <= len(string.ascii_uppercase):
+            raise ValueError(f"a choice of {n} options has no letters; give 2 to 26")
+        self.letters = string.ascii_uppercase[:n]
+        words = {x: _words(_plain(text)) for x, text in zip(self.letters, texts, strict=False)}
+        self.texts = {x: text for x, text in words.items() if len(text) > 1 or text.isdecimal()}
+        small = rf"[{self.letters.lower()}]{_SMALL_ENDS}"
+        self.one = rf"(?P<letter>[{self.letters}](?![{WORD}]|['’]\w)|{small})"
+        self.unit = re.compile(rf"{_SOFT}{_OPENS}{self.one}")
+        self.alone = re.compile(rf"(?<![{WORD}'’])(?P<letter>[{self.letters}])(?![{WORD}'’])")
+
+    def named(self, unit: str) -> str | None:
+        """The letter that a statement's unit names; None where it names no option."""
+        unit = unit.strip()
+        same = [x for x, text in self.texts.items() if text == _words(unit)]
+        if same:
+            return same[0] if len(same) == 1 else SEVERAL
+        if re.fullmatch(rf"[{self.letters}]{{2,}}", unit) and len(set(unit)) > 1:
+            return SEVERAL
+        match = self.unit.match(unit)
+        letter = match["letter"].upper() if match else ""
+        rest = _words(unit[match.end() :]) if match else ""
+        behind = match and (_BEHIND.match(unit, match.end()) or rest == self.texts.get(letter))
+        if match and behind and not _is_article(unit, match):
+            others = {x for x, text in self.texts.items() if text == rest} - {letter}
+            named = {letter, *self._beside(unit, match), *(others if len(others) == 1 else ())}
+            return letter if len(named) == 1 else SEVERAL
+        begun = [
+            x
+            for x, text in self.texts.items()
+            if _words(unit).startswith(text) and _BEHIND.match(_words(unit), len(text))
+        ]
+        longest = max(begun, key=lambda x: len(self.texts[x]), default=None)
+        return longest
+
+    def stated(self, text: str) -> tuple[str | None, str]:
+        """The option stated last in words, and the text from the last statement that names none."""
+        right = rf"(?<![{WORD}'’])(?P<letter>[{self.letters}])(?={_CLOSES}(?i:{_IS_RIGHT}))"
+        found: list[tuple[int, str]] = [
+            (m.start(), letter if len({letter, *self._beside(text, m)}) == 1 else SEVERAL)
+            for m in re.finditer(right, text)
+            if self._is_meant(text, m) and (letter := m["letter"])
+        ]
+        unread = 0
+        for _, line, end in stated(text, _STATED):
+            letter = self.named(line)
+            if letter is not None:
+                found.append((end, letter))
+                break
+            unread = max(unread, end)
+        at, letter = max(found, default=(0, None))
+        if letter is not None and is_retracted(text, at + 1):
+            letter = None
+        return letter, text[unread if letter is None else 0 :]
+
+    def opening(self, text: str) -> str | None:
+        """The letter that stands alone in the first line."""
+        small = re.fullmatch(rf"\s*{_OPENS}{self.one}{_CLOSES}[.:]?\s*", text)
+        alone = re.match(rf"\s*{_OPENS}(?P<letter>[{self.letters}]){_CLOSES}\.?[ \t]*\n", text)
+        found = small or alone
+        return found["letter"].upper() if found and not is_retracted(text, found.end()) else None
+
+    def concluded(self, text: str) -> str | None:
+        """The letter of the last "so B", or that the last line opens with or brackets."""
+        text = self._without_list(text)
+        begins = len(text) - len((text.splitlines() or [""])[-1])
+        ends = rf"{_CLOSES}\s*(?:[,;!。(]|\.(?!\w)|$)"
+        so = rf"(?i:{_SO}){_OPENS}(?P<letter>[{self.letters}])(?={ends})"
+        opens = rf"(?:^[ \t]*|\()(?P<letter>[{self.letters}])[.):]"
+        found = [
+            *re.finditer(so, text, re.MULTILINE),
+            *re.compile(opens, re.MULTILINE).finditer(text, begins),
+        ]
+        meant = [m for m in found if not _is_article(text, m) and self._is_meant(text, m)]
+        return max(meant, key=lambda m: m.start("letter"))["letter"] if meant else None
+
+    def mentioned(self, text: str, *, last: bool = True) -> str | None:
+        """The letter that stands alone in the last sentence that has one, or the first letter."""
+        text = self._without_list(text)
+        alone = [m for m in self.alone.finditer(text) if self._is_meant(text, m)]
+        if not alone:
+            small = re.search(rf"(?:\A|[(\[]){self.unit.pattern}", text) if not last else None
+            return small["letter"].upper() if small and _BEHIND.match(text, small.end()) else None
+        if not last:
+            letters = {alone[0]["letter"], *self._beside(text, alone[0])}
+        else:
+            at = alone[-1].start()
+            start = next(a for a, b in reversed(sentences(text)) if a <= at < b)
+            letters = {m["letter"] for m in alone if m.start() >= start}
+            letters |= self._beside(text, alone[-1])
+        return letters.pop() if len(letters) == 1 else SEVERAL
+
+    def _is_meant(self, text: str, match: re.Match[str]) -> bool:
+        """Whether a letter stands for an option: it is no article and no part of a name, and is
+        neither denied, supposed nor ruled out ("not B", "B is wrong")."""
+        start, end = match.span("letter")
+        return not (
+            _is_article(text, match)
+            or not _BEHIND.match(text, end)
+            or not _AHEAD.search(text, max(0, start - _NEAR), start)
+            or is_denied(text, start)
+            or is_supposed(text, start)
+            or _IS_WRONG.match(text, end)
+        )
+
+    def _beside(self, text: str, match: re.Match[str]) -> set[str]:
+        """The letters that are offered beside the one of a match: "B or C", "A and B"."""
+        found: set[str] = set()
+        letter = rf"(?P<letter>[{self.letters}])(?![{WORD}'’])"
+        after = re.compile(rf"{_CLOSES}{_AND}{_OPENS}{letter}(?!{_CLOSES}\s+{_ANOTHER_CLAUSE})")
+        at = match.end("letter")
+        while (other := after.match(text, at)) and not _is_article(text, other):
+            found.add(other["letter"])
+            at = other.end("letter")
+        near = text[max(0, match.start("letter") - _NEAR) : match.start("letter")]
+        before = re.search(rf"(?<![{WORD}'’]){letter}{_CLOSES}{_AND}{_OPENS}\Z", near)
+        return found | ({before["letter"]} if before else set())
+
+    def _without_list(self, text: str) -> str:
+        """A text without the options that it lists at its end, a line each."""
+        lines = text.rstrip().splitlines()
+        opens = re.compile(_LISTED.format(letters=self.letters))
+        n = len(lines)
+        while n and (not lines[n - 1].strip() or opens.match(lines[n - 1])):
+            n -= 1
+        named = {m["letter"] for line in lines[n:] if (m := opens.match(line))}
+        return "\n".join(lines[:n] if len(named) > 1 else lines)
 
 
-def _opening(text: str, letters: str) -> set[str]:
-    alone = re.match(rf"\s*[(\[\"'“]*([{letters}])[)\]\"'”.]*[ \t]*\n", text)
-    return {alone[1]} if alone and not is_retracted(text, alone.end()) else set()
-
-
-def _concluded(text: str, letters: str) -> set[str]:
-    text = _without_list(text, letters)
-    begins = len(text) - len((text.splitlines() or [""])[-1])
-    so = rf"(?i:{_SO}){_OPENS}(?P<letter>[{letters}])(?={_CLOSES}\s*(?:[,;!。]|$))"
-    opens = rf"(?:^[ \t]*|\()(?P<letter>[{letters}])[.):]"
-    found = [
-        *_matches(so, text),
-        *(m for m in _matches(opens, text) if m.start("letter") >= begins),
-    ]
-    last = max(found, key=lambda m: m.start("letter"), default=None)
-    return {last["letter"]} if last else set()
-
-
-def _mentioned(text: str, letters: str) -> set[str]:
-    text = _without_list(text, letters)
-    alone = list(_matches(rf"(?<![{WORD}'’])(?P<letter>[{letters}])(?![{WORD}'’])", text))
-    if not alone:
-        return set()
-    last = alone[-1].start("letter")
-    start = next(a for a, b in reversed(sentences(text)) if a <= last < b)
-    return {m["letter"] for m in alone if m.start("letter") >= start}
-
-
-def _without_list(text: str, letters: str) -> str:
-    """A text without the options that it lists at its end, a line each."""
-    lines = text.rstrip().splitlines()
-    opens = re.compile(_OPENS_OPTION.format(letters=letters))
-    n = len(lines)
-    while n and (not lines[n - 1].strip() or opens.match(lines[n - 1])):
-        n -= 1
-    named = {m["letter"] for line in lines[n:] if (m := opens.match(line))}
-    return "\n".join(lines[:n] if len(named) > 1 else lines)
-
-
-def _others(text: str, match: re.Match[str], letters: str) -> set[str]:
-    """The letters that are offered beside the one of a match: "B or C", "A and B"."""
-    found: set[str] = set()
-    letter = rf"(?P<letter>[{letters}])(?![{WORD}'’])"
-    after = re.compile(rf"{_CLOSES}{_AND}{_OPENS}{letter}(?!{_CLOSES}\s+{_ANOTHER_CLAUSE})")
-    at = match.end("letter")
-    while (other := after.match(text, at)) and not _is_article(text, other):
-        found.add(other["letter"])
-        at = other.end("letter")
-    near = text[max(0, match.start("letter") - 24) : match.start("letter")]
-    before = re.search(rf"(?<![{WORD}'’]){letter}{_CLOSES}{_AND}{_OPENS}\Z", near)
-    return found | ({before["letter"]} if before else set())
-
-
-def _matches(pattern: str, text: str) -> Iterator[re.Match[str]]:
-    matches = re.finditer(pattern, text, re.MULTILINE)
-    return (m for m in matches if _is_answer(text, m))
-
-
-def _letters(n_options: int) -> str:
-    if not 2 <= n_options <= len(string.ascii_uppercase):
-        raise ValueError(f"a choice of {n_options} options has no letters; give 2 to 26")
-    return string.ascii_uppercase[:n_options]
+def _words(text: str) -> str:
+    """A text in one case, without punctuation at its ends, to be compared with others."""
+    return " ".join(text.casefold().split()).strip(" .,:;!()[]{}\"'“”‘’$-–—")
 
 
 def _is_article(text: str, match: re.Match[str]) -> bool:
     """Whether a letter is the article "A" or the pronoun "I"."""
     words = {"A": _ARTICLE, "I": _PRONOUN}.get(match["letter"])
     return bool(words and words.match(text, match.end("letter")))
-
-
-def _is_answer(text: str, match: re.Match[str]) -> bool:
-    """Neither an article or a pronoun, nor ruled out ("not B", "B is wrong")."""
-    if _is_article(text, match) or is_denied(text, match.start("letter")):
-        return False
-    return not _IS_WRONG.match(text, match.end("letter"))

@@ -7,14 +7,18 @@ options, with checks, and with the next question of the prompt's own making.
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Iterator
 
+from faithscope.experiments.data.latex import boxes
 from faithscope.interventions.conclusion import ANSWER_ELSEWHERE
 from faithscope.interventions.scripts import WORD
 
 _IS = (
-    r"(?:\s*[*_]*[:：=][*_]*|(?:\s+(?:therefore|thus|then|clearly))?\s+(?:is|would\s+be|must\s+be"
-    r"|should\s+be|has\s+to\s+be|es|est|ist|sera|è|é)(?![^\W\d_])(?:\s*:)?)"
+    r"(?:\s*[*_\"']*[:：=][*_]*|\s+[-–—](?=\s)|(?:\s+(?:therefore|thus|then|clearly))?\s+(?:is|would\s+be"
+    r"|must\s+be|should\s+be|has\s+to\s+be|can\s+only\s+be|equals|comes\s+(?:out\s+)?to|es|est|ist|sera"
+    r"|è|é)(?![^\W\d_])(?:\s*:)?)"
 )
 _ANSWER = rf"(?<![{WORD}])(?:final\s+)?(?:answer|antwort|respuesta|réponse|risposta|resposta)"
 _OF_WHAT = r"(?:\s+(?:to|for|of)\s+(?:the|this|that|your)\s+(?:[\w-]+\s+){0,2}?[\w-]+)?"
@@ -29,6 +33,8 @@ LABEL_IS = re.compile(
     re.IGNORECASE,
 )
 """End of a text right before a label that is stated as the answer."""
+_TAG = re.compile(r"<(/?)(?:(?:final[ _-]?)?answer|final|result|solution)\s*>", re.IGNORECASE)
+_OR = re.compile(r"[\s$]*(?:(?<!\w)or(?!\w)|或者?|または|หรือ|أو)[\s$]*", re.IGNORECASE)
 _RETRACTION = re.compile(
     r"(?:^|[.!?…][\"'”)]*\s+|(?<!\w)(?:but|hmm|oh|no),?\s+)(?:wait|actually|correction|scratch that"
     r"|on second thought|hold on|let me (?:re|double)[\w-]*|no(?=[,.]))(?!\w)"
@@ -55,10 +61,65 @@ _CONDITION = re.compile(
 )
 _ENDS_SENTENCE = re.compile(r"[.!?](?=\s|\Z)|[\n。！？]")
 _ENDS_CLAUSE = re.compile(rf"{_ENDS_SENTENCE.pattern}|;|:(?=\s)|, but(?!\w)")
+_ENDS_UNIT = re.compile(
+    r"[.!?](?=[\"'”’)*]{0,4}(?:\s|\Z))|[。！？；]|;\s|,\s(?=[^\W\d_])|\s[-–—]\s(?=[^\W\d_]{2})"
+    r"|\s(?:because|since|which|where|when|but|if|and\s(?=[^\W\d_]))(?!\w)",
+    re.IGNORECASE,
+)
 _NEXT_WORD = 12
 """Number of characters after a mention that are searched for its verb: "D would be right if …"."""
 _FAR = 120
 """Number of characters of the sentence that are read around a mention."""
+_LONGEST = 300
+"""Number of characters behind "the answer is" that are read."""
+_ABBREVIATES = re.compile(r"(?:\b(?:vs|e\.g|i\.e|approx|no|St|Dr|Mr|Ms|Mrs)|\b[A-Za-z])\Z")
+
+
+def marked(text: str) -> str | None:
+    """What the last box or answer tag that is not blank holds: `\\boxed{B}`, `<answer>B</answer>`.
+
+    Of two boxes with "or" between them it is both, which state no answer. A tag that is not closed
+    ends where the text does.
+    """
+    spans = [span for _, span in boxes(text)]
+    tags = [*_TAG.finditer(text), None]
+    for tag, following in itertools.pairwise(tags):
+        if tag and not tag[1]:
+            spans.append((tag.end(), following.start() if following else len(text)))
+    filled = sorted(span for span in spans if text[slice(*span)].strip())
+    if not filled:
+        return None
+    start, end = filled[-1]
+    if len(filled) > 1:
+        begins = text.rfind("\\boxed", filled[-2][1], start)
+        if begins >= 0 and _OR.fullmatch(text, filled[-2][1] + 1, begins):
+            start = filled[-2][0]
+    return text[start:end].strip()
+
+
+def without_tags(text: str) -> str:
+    """A text without answer tags: `<answer>10</answer>` gives "10"."""
+    return _TAG.sub("", text)
+
+
+def stated(text: str, words: re.Pattern[str] = ANSWER_IS) -> Iterator[tuple[str, str, int]]:
+    """Statements of a text, the last one first: (its words, the line it states, where that ends).
+
+    What is said of a hypothetical case is left out.
+    """
+    for match in reversed(list(words.finditer(text))):
+        if not is_supposed(text, match.end()):
+            yield match[0], first_line(text[match.end() : match.end() + _LONGEST]), match.end()
+
+
+def unit_of(line: str) -> tuple[str, str]:
+    """What a line states first, up to the end of its clause, and the rest of the line."""
+    for end in _ENDS_UNIT.finditer(line):
+        if end.start() and not (
+            end[0] == "." and _ABBREVIATES.search(line, max(0, end.start() - 8), end.start())
+        ):
+            return line[: end.start()], line[end.end() :]
+    return line, ""
 
 
 def is_retracted(text: str, at: int) -> bool:

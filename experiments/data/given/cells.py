@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, TypeVar
 
+from faithscope.experiments.data.expressions import same_answer
 from faithscope.experiments.data.given.chain import joined
 from faithscope.experiments.data.numbers import canonical_number, reads_as_number
 from faithscope.experiments.data.tasks.sources.gold import (
@@ -76,7 +77,7 @@ def is_right(facts: Facts) -> bool | None:
     if options is not None:
         known = LETTERS[: len(options)] if facts["kind"] == "choice" else options
         return answer == gold if answer in known else None
-    return (canonical_number(answer) or plain(answer)) == (canonical_number(gold) or plain(gold))
+    return same_answer(answer, gold)
 
 
 ENDED = ("finish", "finish_reason", "stop_reason")

@@ -127,10 +127,15 @@ def choice_task(name: str, summary: str, wording: str, load: Load) -> Task:
         summary=summary,
         kind="choice",
         load=load,
-        parse=lambda text, question: last_choice(text, len(question.options or ())),
-        parse_continuation=lambda text, question: first_choice(text, len(question.options or ())),
+        parse=lambda text, question: last_choice(text, *_choice(question)),
+        parse_continuation=lambda text, question: first_choice(text, *_choice(question)),
         labels=lambda question, trace: letter_surfaces(question.labels or (), written_by(trace)),
     )
+
+
+def _choice(question: Question) -> tuple[int, tuple[str, ...]]:
+    options = question.options or ()
+    return len(options), options
 
 
 def exam(data: HubData, summary: str, wording: str, answer: Sequence[str]) -> Task:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -72,6 +73,9 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return values
 
 
+_BETWEEN = re.compile(r"[ \t\r\n,]*")
+
+
 def _place(text: str) -> int:
     """Position at which the row begins in which a key occurs twice."""
     decoder = json.JSONDecoder(object_pairs_hook=_once)
@@ -79,7 +83,7 @@ def _place(text: str) -> int:
     if text[at] == "[":
         at += 1
     while True:
-        at += len(text[at:]) - len(text[at:].lstrip(" \t\r\n,"))
+        at = _BETWEEN.match(text, at).end()  # pyright: ignore[reportOptionalMemberAccess]
         try:
             _, at = decoder.raw_decode(text, at)
         except _Twice:

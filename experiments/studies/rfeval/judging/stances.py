@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from faithscope.experiments.data.answers import last_number
+from faithscope.experiments.data.expressions import same_answer
 from faithscope.experiments.data.latex import boxes
 from faithscope.experiments.data.numbers import canonical_number
 from faithscope.experiments.studies.rfeval.items import Item
@@ -125,7 +126,7 @@ def _free(item: Item, answer: str) -> str:
         if number is None:
             return UNKNOWN
         return CORRECT if number == gold else INCORRECT
-    return CORRECT if _words(answer) == _words(_plain(item.answer)) else INCORRECT
+    return CORRECT if same_answer(answer, item.answer) else INCORRECT
 
 
 def _words(plain: str) -> str:
