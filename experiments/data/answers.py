@@ -66,6 +66,12 @@ _IN_WORDS = re.compile(
     r"|[〇零一二三四五六七八九十百千两]+)",
     re.IGNORECASE,
 )
+_IN_ONE_WORD = re.compile(
+    r"(?!(?:correct|right|wrong|clear|unclear|obvious|unknown|found|given|below|above|shown)\b)"
+    r"(?:(?:a|an|the)\s)?[^\W\d_]+(?:\s[^\W\d_]+)?[.!]*",
+    re.IGNORECASE,
+)
+"""A stated answer that is no number: "The answer is Saturday." """
 _NEAR = 12
 """Characters before a number in which "between" or "from" stands."""
 _ALONE = re.compile(r"\s*([$€£¥₹(-]{0,9}\d[\d.,/]{0,20}[%)]?)[.!$]{0,2}[ \t]*\n(?!\s*\Z)")
@@ -166,7 +172,12 @@ def last_number(text: str) -> str | None:
         unit, rest = unit_of(line)
         if _IN_WORDS.match(unit) and not _DIGIT.search(unit):
             return None
-        if not _DIGIT.search(unit) or is_denied(unit, _DIGIT.search(unit).start()):
+        if not (digit := _DIGIT.search(unit)):
+            ends = line[len(unit) : len(unit) + 1] in ".!。" or not _DIGIT.search(rest)
+            if words.startswith("#") or (ends and _IN_ONE_WORD.fullmatch(unit)):
+                return None
+            continue
+        if is_denied(unit, digit.start()):
             continue
         # "Answer:" may also be the heading of a whole solution
         heads = words.rstrip().endswith((":", "：")) and not words.lower().startswith("final")

@@ -94,7 +94,7 @@ _OF = re.compile(
     re.IGNORECASE,
 )
 _SHARE_OF = re.compile(rf"(?:%|\spercent)\sof\s(?:[a-z]{{1,5}}\s)?[$]?{_RUN}", re.IGNORECASE)
-_WORKED_REMARK = re.compile(r"\s?\([^()\n\d√π]{0,99}\d[^()\n\d]{0,20}?[-+*/x×÷=][^()\n]{0,99}\)")
+_WORKED_REMARK = re.compile(r"\s\([^()\n\d√π]{0,99}\d[^()\n\d]{0,20}?[-+*/x×÷=][^()\n]{0,99}\)")
 _OPERATORS = "+×÷·^√π∞±‰≤≥≠−"
 _QUIET = r"\\(?:approx|sim|to|therefore|so|[Rr]ightarrow|implies|[lc]?dots|quad|hline|item|f?boxed)"
 """LaTeX commands that leave a number beside them as it is."""
@@ -163,7 +163,7 @@ _CALCULATED = re.compile(
 _NAMED = re.compile(r"(?:[^\d<>≤≥≠±|,!]|_\{?\d+\}?)*(?<![-+*/×÷^])\s*")
 """A side of an equation that names what is computed: `x`, `\\angle A`, "Total cost"."""
 LEAD = re.compile(
-    r"(?:[\s$*_(\[{\"'“:~#]|\b(?:the|my|our|final|correct|right|answer|result|total|sum|value|cost|price|is"
+    r"(?:[^\W\d_]{3,20}:\s)?(?:[\s$*_(\[{\"'“:~#]|\b(?:the|my|our|final|correct|right|answer|result|total|sum|value|cost|price|is"
     r"|are|equals?|equal|to|be|comes|about|around|approximately|roughly|nearly|almost|exactly|only"
     r"|just|simply|thus|therefore|so|it|a\stotal\sof|at\s(?:least|most)|USD|US(?=\$)|Rs\.?)(?![^\W_]))*",
     re.IGNORECASE,
@@ -281,8 +281,10 @@ def _value(text: str) -> Fraction | None:
             values.add(value)
         elif len(sides) == 1 or not (_CALCULATED.fullmatch(side) or _NAMED.fullmatch(side)):
             return None
+    # "-x - y = 0" is an equation, while "x + y = 5" says what the sum is
+    is_equation = values == {0} and any(re.search(r"[-+*/^]", side) for side in sides[:-1])
     last = _of_side(sides[-1])
-    return last if len(values) == 1 else None
+    return last if len(values) == 1 and not is_equation else None
 
 
 def _of_side(text: str) -> Fraction | None:

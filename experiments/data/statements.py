@@ -21,13 +21,19 @@ _IS = (
     r"|è|é)(?![^\W\d_])(?:\s*:)?)"
 )
 _ANSWER = rf"(?<![{WORD}])(?:final\s+)?(?:answer|antwort|respuesta|réponse|risposta|resposta)"
-_OF_WHAT = r"(?:\s+(?:to|for|of)\s+(?:the|this|that|your)\s+(?:[\w-]+\s+){0,2}?[\w-]+)?"
-ANSWER_IS = re.compile(rf"(?:{_ANSWER}{_OF_WHAT}{_IS}|{ANSWER_ELSEWHERE})\s*", re.IGNORECASE)
+_OF_WHAT = (
+    r"(?:\s+(?:to|for|of)\s+(?:the|this|that|your)\s+(?:[\w-]+\s+){0,2}?[\w-]+)?"
+    r"(?:\s*\([^()\n]{1,40}\))?"
+)
+HEADING = r"^[ \t]{0,3}\#{1,4}[ \t]*(?:final\s+)?answer[ \t]*:?[ \t]*$"
+ANSWER_IS = re.compile(
+    rf"(?:{_ANSWER}{_OF_WHAT}{_IS}|{ANSWER_ELSEWHERE}|{HEADING})\s*", re.IGNORECASE | re.MULTILINE
+)
 """Words that introduce a stated answer."""
 LABEL_IS = re.compile(
     rf"(?:(?<![{WORD}])(?<!initial )(?<!apparent )(?<!opening )(?:answer|category|class"
     r"|classification|label|topic|type|group|verdict|conclusion|prediction|sentiment|polarity)"
-    rf"(?:\s+of\s+(?:the|this|that)\s+(?:[\w-]+\s+){{0,2}}?[\w-]+)?{_IS}|(?:情感|类别|類別|标签|分类|答案)\s*"
+    rf"(?:\s+of\s+(?:the|this|that)\s+(?:[\w-]+\s+){{0,2}}?[\w-]+)?(?:\s*\([^()\n]{{1,40}}\))?{_IS}|(?:情感|类别|類別|标签|分类|答案)\s*"
     r"(?:是|为|為|[:：]))\s*(?:(?:therefore|clearly|overall|most\slikely|classified\sas)\s+){0,2}"
     r"(?:(?:a|an|the)\s+)?[\"'“‘(\[]*\Z",
     re.IGNORECASE,

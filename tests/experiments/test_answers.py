@@ -25,6 +25,13 @@ NEWS = ("World", "Sports", "Business", "Sci/Tech")
 
 
 NUMBERS: dict[str | None, tuple[str, ...]] = {
+    "80": (
+        "60 pencils went. Therefore, the answer (arabic numerals) is 80. \n\n\nQ: 30 students?",
+        "So it is 16.\n\n# Answer\n\n80",
+        "The answer is obvious: 80.",
+        "9 * 8 + 8 = <<9*8+8=80>>80 eggs",
+        "9 * 8 + 8 = 80. The answer is correct.",
+    ),
     "18": (
         "She makes 9 * 2 = $<<9*2=18>>18 every day.\n#### 18",
         "**Answer: 18**\n\nHere 9 * 2 is used in step 3 of 4",
@@ -144,6 +151,14 @@ NUMBERS: dict[str | None, tuple[str, ...]] = {
         "| Total | 12 |",
     ),
     None: (
+        "Therefore, the answer (arabic numerals) is 16 flashlights and 9 candles.",
+        "It is 4 days on.\n\n# Answer\n\nSaturday",
+        "By 0.36.\n\n# Answer\n\nDana has larger meals than Anna.",
+        "The answer is Saturday. It is 4 days on.",
+        "It is 2.\n\n# Answer\n\n(2, 1)",
+        "# Answer\n\n0, -1, 1",
+        "So $a = 2$.\n\n# Answer\n\n2(x^2 - 6x + 10)",
+        "# Answer\n\n-x - y - z = 0",
         "It comes to 15-3",
         "between 10,20",
         "She has H2O and x2",
@@ -898,6 +913,10 @@ def test_parsing_takes_linear_time(stuck):
 
 
 LABELS: dict[tuple[str, ...], dict[str | None, tuple[str, ...]]] = {
+    ("Yes", "No"): {
+        "No": ("The answer is yes, they are.\nTherefore, the answer (Yes or No) is No.",),
+        "Yes": ("Therefore, the answer (Yes or No) is:\n\nYes, some have no such thing.",),
+    },
     ("yes", "no"): {
         "yes": (
             "<answer>yes</answer>",
