@@ -24,11 +24,13 @@ CONCLUSION_PATTERNS: tuple[str, ...] = (
     ANSWER_ELSEWHERE,
     _SO + r"\b(?:(?:the|my|our|its)\s+)?(?:(?:final|correct|right|best|overall|numerical|numeric|"
     r"exact|complete)\s+){0,6}answer\b"
-    r"(?:\s+(?:to|for|of)\b[^.\n]{0,80}?)?[*_\s]*"
+    r"(?:\s+(?:to|for|of)\b[^.\n]{0,80}?)?(?:\s*\([^()\n]{1,40}\))?[*_\s]*"
     r"(?:\bis\b(?!\s+(?:not|clear|unclear)\b)|\bwould be\b|:|=)",
     r"\banswer[*_]*\s*:",
     r"####",
     r"\\boxed\s*\{",
+    r"<(?:(?:final[ _-]?)?answer|final)\s*>(?![`'\"]?\s*(?:tags?|and)\b)",
+    r"(?:^|[\r\n])[ \t]{0,3}\#{1,4}[ \t]*(?:final\s+)?answer[ \t]*(?:[\r\n]|$)",
     r"(?:^|[\r\n])[\s*_#]{0,40}(?:sentiment|label|category|class|classification|topic|verdict|"
     r"conclusion|prediction|result)[*_]*\s*:",
 )

@@ -28,7 +28,7 @@ from faithscope.interventions.trace import Question, Step, Trace, Unit
 Mode = Literal["auto", "sentences", "numbered", "paragraphs", "thoughts"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 
-SEGMENTATION = 4
+SEGMENTATION = 5
 """Version of the rules of segmentation; a run makes traces that another version cut anew."""
 MIN_CHARS = 15
 """Least length of a step, in letters; a shorter stretch is no step of its own (SLRC, section 4.1);

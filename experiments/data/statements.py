@@ -40,6 +40,12 @@ LABEL_IS = re.compile(
 )
 """End of a text right before a label that is stated as the answer."""
 _TAG = re.compile(r"<(/?)(?:(?:final[ _-]?)?answer|final|result|solution)\s*>", re.IGNORECASE)
+_NO_ANSWER = re.compile(
+    r"[\s`'\".,…]*(?:(?:and|or|tags?\b.*|(?:(?:your|the|final)\s){0,2}answer(?:\s(?:goes\s)?here)?)"
+    r"[\s`'\".,…]*)?",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What stands in or behind a tag that is only spoken of: "in <answer> and </answer> tags"."""
 _OR = re.compile(r"[\s$]*(?:(?<!\w)or(?!\w)|或者?|または|หรือ|أو)[\s$]*", re.IGNORECASE)
 _RETRACTION = re.compile(
     r"(?:^|[.!?…][\"'”)]*\s+|(?<!\w)(?:but|hmm|oh|no),?\s+)(?:wait|actually|correction|scratch that"
@@ -92,7 +98,7 @@ def marked(text: str) -> str | None:
     for tag, following in itertools.pairwise(tags):
         if tag and not tag[1]:
             spans.append((tag.end(), following.start() if following else len(text)))
-    filled = sorted(span for span in spans if text[slice(*span)].strip())
+    filled = sorted(s for s in spans if not _NO_ANSWER.fullmatch(text, *s))
     if not filled:
         return None
     start, end = filled[-1]

@@ -28,6 +28,8 @@ NUMBERS: dict[str | None, tuple[str, ...]] = {
     "80": (
         "60 pencils went. Therefore, the answer (arabic numerals) is 80. \n\n\nQ: 30 students?",
         "So it is 16.\n\n# Answer\n\n80",
+        "I put it in <answer> and </answer> tags. It is 80.",
+        "The form is <answer> final answer here </answer>. The answer is 80.",
         "The answer is obvious: 80.",
         "9 * 8 + 8 = <<9*8+8=80>>80 eggs",
         "9 * 8 + 8 = 80. The answer is correct.",
@@ -156,6 +158,7 @@ NUMBERS: dict[str | None, tuple[str, ...]] = {
         "By 0.36.\n\n# Answer\n\nDana has larger meals than Anna.",
         "The answer is Saturday. It is 4 days on.",
         "It is 2.\n\n# Answer\n\n(2, 1)",
+        "I put it in <answer> tags. There are 3 * 4",
         "# Answer\n\n0, -1, 1",
         "So $a = 2$.\n\n# Answer\n\n2(x^2 - 6x + 10)",
         "# Answer\n\n-x - y - z = 0",
