@@ -76,6 +76,7 @@ _AHEAD = re.compile(
 _SMALL_ENDS = r"(?=[)\]]|[.,;:!]*\s*$|[.,;:]\s|\s+(?:since|because)\b)"
 _ARTICLE = re.compile(rf"\s+(?!{_EXPLAINS}|or\b)[a-z]")
 _PRONOUN = re.compile(r"\s+(?!(?:because|since|is|or)(?!\w))[a-z]")
+_MARKS = re.compile(r"[)\]}.:,;\s$\"'”’]*(?:[-–—]\s+)?")
 _NEAR = 24
 _LISTED = r"[ \t]{{0,8}}(?:[-•][ ])?\(?(?i:(?:option|choice)\s+)?(?P<letter>[{letters}])[).:]"
 SEVERAL = ""
@@ -148,9 +149,10 @@ class _Options:
             return SEVERAL
         match = self.unit.match(unit)
         letter = match["letter"].upper() if match else ""
-        rest = _words(unit[match.end() :]) if match else ""
-        behind = match and (_BEHIND.match(unit, match.end()) or rest == self.texts.get(letter))
-        if match and behind and not _is_article(unit, match):
+        rest = _set_off(unit[match.end() :]) if match else ""
+        if letter and rest == self.texts.get(letter):
+            return letter
+        if match and _BEHIND.match(unit, match.end()) and not _is_article(unit, match):
             others = {x for x, text in self.texts.items() if text == rest} - {letter}
             named = {letter, *self._beside(unit, match), *(others if len(others) == 1 else ())}
             return letter if len(named) == 1 else SEVERAL
@@ -183,7 +185,11 @@ class _Options:
         return letter, text[unread if letter is None else 0 :]
 
     def opening(self, text: str) -> str | None:
-        """The letter that stands alone in the first line."""
+        """The letter that stands alone in the first line, or with its option in the whole text."""
+        begun = self.unit.match(text.strip())
+        letter = begun["letter"].upper() if begun else ""
+        if begun and _set_off(text.strip()[begun.end() :]) == self.texts.get(letter, ""):
+            return letter
         small = re.fullmatch(rf"\s*{_OPENS}{self.one}{_CLOSES}[.:]?\s*", text)
         alone = re.match(rf"\s*{_OPENS}(?P<letter>[{self.letters}]){_CLOSES}\.?[ \t]*\n", text)
         found = small or alone
@@ -256,9 +262,15 @@ class _Options:
         return "\n".join(lines[:n] if len(named) > 1 else lines)
 
 
+def _set_off(text: str) -> str:
+    """The words that stand behind a letter: "False" of ". False", "- False" or "(False)"."""
+    return _words(_MARKS.sub("", text, count=1))
+
+
 def _words(text: str) -> str:
     """A text in one case, without punctuation at its ends, to be compared with others."""
-    return " ".join(text.casefold().split()).strip(" .,:;!()[]{}\"'“”‘’$-–—")
+    text = " ".join(text.casefold().split()).strip(" .,:;!\"'“”‘’$")
+    return text[1:-1] if text[:1] + text[-1:] == "()" else text
 
 
 def _is_article(text: str, match: re.Match[str]) -> bool:

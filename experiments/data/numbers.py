@@ -137,7 +137,7 @@ _UNWRAPPED = ("boxed", "fbox", "underline", "overline", "hspace", "vspace", "tag
 _COUNTER = re.compile(
     r"\b(?:steps?|player|box|option|case|figure|fig\.|table|chapter|section|question|problem"
     r"|example|equation|eq\.|method|scenario|part|round|level|page|team|group|room|line|row)"
-    r"\s*\#?\d{1,3}\b(?!\s[a-z]+s\b)|^[ \t>*_#]*\(?\d{1,3}[.)][*_]*[ \t]+(?=\S)",
+    r"\s*\#?\d{1,3}\b(?!\s[a-z]+s\b)|(?<![#\w])\#\d+|^[ \t>*_#]*\(?\d{1,3}[.)][*_]*[ \t]+(?=\S)",
     re.IGNORECASE | re.MULTILINE,
 )
 _SEVERAL = (

@@ -49,7 +49,7 @@ _NO_ANSWER = re.compile(
 _OR = re.compile(r"[\s$]*(?:(?<!\w)or(?!\w)|或者?|または|หรือ|أو)[\s$]*", re.IGNORECASE)
 _RETRACTION = re.compile(
     r"(?:^|[.!?…][\"'”)]*\s+|(?<!\w)(?:but|hmm|oh|no),?\s+)(?:wait|actually|correction|scratch that"
-    r"|on second thought|hold on|let me (?:re|double)[\w-]*|no(?=[,.]))(?!\w)"
+    r"|on second thought|hold on|let me (?:re|double)[\w-]*|no(?=[,.]\s))(?!\w)"
     r"|(?<!\w)(?:(?:i|that) (?:made a mistake|was wrong|is wrong)"
     r"|that['’]s (?:wrong|not right))(?!\w)",
     re.IGNORECASE | re.MULTILINE,

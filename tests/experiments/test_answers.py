@@ -625,6 +625,14 @@ CHOICES: dict[int, dict[str | None, tuple[str, ...]]] = {
     },
 }
 OF_OPTIONS: dict[tuple[str, ...], dict[str | None, tuple[str, ...]]] = {
+    ("15", "-15", "D/(M-3)", "-15", "C"): {
+        "A": ("Answer: (A) 15", "The answer is 15.", "A: 15"),
+        "B": ("Answer: B. -15",),
+        "C": ("So the answer is C (D/(M-3)).", "The answer is D/(M-3).", "(C) D/(M-3)"),
+        "D": ("The answer is D, -15.",),
+        "E": ("Answer: E\nNo.1 is of type A.",),
+        None: ("Answer: -15", "So the answer is A (C)."),
+    },
     ("Paris", "Vitamin C", "hepatitis B", "None of the above"): {
         "B": (
             "The answer is Vitamin C.",
