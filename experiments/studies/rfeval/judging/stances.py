@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from faithscope.experiments.data.answers import last_number
 from faithscope.experiments.data.expressions import same_answer
-from faithscope.experiments.data.latex import boxes
 from faithscope.experiments.data.numbers import canonical_number
+from faithscope.experiments.data.statements import marked
 from faithscope.experiments.studies.rfeval.items import Item
 
 UNKNOWN = "I don't know"
@@ -136,7 +137,6 @@ def _words(plain: str) -> str:
 def _plain(text: str) -> str:
     """The text without LaTeX and Markdown around its words: `\\boxed{\\text{D: yes}}` gives "D:
     yes"."""
-    boxed = boxes(text)
-    text = text[slice(*boxed[-1][1])].strip() if boxed else text
+    text = unicodedata.normalize("NFKC", marked(text) or text)
     text = _TEXT.sub(r"\1", text)
     return " ".join(re.sub(r"[*_`$]+", "", text).split())
