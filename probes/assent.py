@@ -49,7 +49,7 @@ _HALF_BEFORE = _words(rf"\b{_HALF_WORD}\s+(?:[\w'’]+\s+)?$")
 _QUITE = r"(?:quite|exactly|really|entirely|fully|completely)"
 _NOT_QUITE_BEFORE = _words(rf"(?:\bnot|n['’]t)\s+{_QUITE}\s+$")
 _HALF_AFTER = _words(
-    rf"""\s*,?\s*(?:but\s+)?(?:only\s+)?(?:{_HALF_WORD}\b|to\s+(?:some|an|a\s+\w+)\s+extent
+    rf"""\s*+,?\s*+(?:but\s+)?(?:only\s+)?(?:{_HALF_WORD}\b|to\s+(?:some|an|a\s+\w+)\s+extent
     |with\s+(?:most|some|much|parts?)\b)"""
 )
 _SHOULD = r"""(?<!\bI\s)(?<!\bwe\s)(?<!\byou\s)(?<!\bas\sit\s)\b(?:should(?:n['’]t)?|ought\s+to)\s+

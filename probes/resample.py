@@ -51,7 +51,9 @@ _CONTEXT = 8
 _RESERVE = 64
 """Tokens that a continuation may have beyond one and a half times those it replaces."""
 _SIGNS = str.maketrans("−–×·÷", "--**/")
-_NUMBER = re.compile(r"((?<![^\W\d])-|[+*/^])?[\s$€£(]*(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+)")
+_NUMBER = re.compile(
+    r"(?:((?<![^\W\d])-|[+*/^])[\s$€£(]*+)?(\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.?\d+)"
+)
 _MARKER = re.compile(r"^[\s*_#(]*(?:step\s*)?\d{1,3}[*_]*[.):][*_]*\s", re.IGNORECASE)
 """Marker of an item of a list, which is no part of the item's meaning."""
 _NEGATION = re.compile(r"\b(?:(?:can)?not|no|never|neither|nor|without)\b|n['’]t\b", re.IGNORECASE)
