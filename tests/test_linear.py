@@ -183,7 +183,7 @@ def growth(read: Callable[[str], Any], start: str, repeated: str, tries: int = 4
     def text(n: int) -> str:
         return start + repeated * (n // len(repeated)) + "\0"
 
-    n = 250
+    n = 2_000  # more than the windows in which readers look around a place
     while 4 * n < LONGEST and min(seconds(read, text(n)), seconds(read, text(n))) < ENOUGH:
         n *= 2
     found = float("inf")
