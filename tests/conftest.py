@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cache
+from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -16,6 +17,7 @@ import torch
 from hypothesis import settings
 from tiny_models import CONFIGS, NO_TREE, saved, tiny
 
+from faithscope.experiments.garbage import gc_paused
 from faithscope.interp import scoring
 from faithscope.interp.model import Model
 
@@ -27,6 +29,13 @@ settings.load_profile("any_machine")
 
 # tests run in parallel processes: threads beyond the cores cost more than they give
 torch.set_num_threads(1)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, Any, Any]:
+    """Modules and tests stay to the end: looking for garbage among them takes seconds."""
+    with gc_paused():
+        return (yield)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import html
 import json
+import sys
 from dataclasses import replace
 
-import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +23,11 @@ from faithscope.probes.judge.parse import (
     schema,
     strip_thinking,
 )
+
+with pytest.MonkeyPatch.context() as patch:
+    # the grammars of formats that no form has take seconds to compile
+    patch.setitem(sys.modules, "rfc3987_syntax", None)
+    import jsonschema
 
 FORM = Form(
     "coverage",
