@@ -9,6 +9,15 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 ROOT = Path(__file__).parents[1]
+LONG = (
+    "tests/conformance",
+    "tests/experiments/studies/slrc/detectors/test_faithcot_run.py",
+    "tests/experiments/studies/training/test_training_run.py",
+    "tests/experiments/studies/compare/test_compare_runs.py",
+    "tests/experiments/extras/test_injection.py",
+)
+"""Groups that take longest for their number of tests, by which xdist orders the others: begun last,
+one process would do them while the others have nothing left."""
 
 
 def group_of(nodeid: str) -> str:
@@ -19,10 +28,20 @@ def group_of(nodeid: str) -> str:
 
 
 class Together(LoadScopeScheduling):
-    """Shared fixtures are set up in one process, where others would each set up all."""
+    """Shared fixtures are set up in one process, where others would each set up all; groups that
+    take long come first."""
+
+    def __init__(self, *args: Any) -> None:
+        assert all((ROOT / group).exists() for group in LONG), "a group of LONG was moved"
+        super().__init__(*args)
 
     def _split_scope(self, nodeid: str) -> str:
         return group_of(nodeid)
+
+    def _assign_work_unit(self, node: Any) -> None:
+        if long := next((group for group in LONG if group in self.workqueue), None):
+            self.workqueue.move_to_end(long, last=False)
+        super()._assign_work_unit(node)
 
 
 @pytest.hookimpl(optionalhook=True)
