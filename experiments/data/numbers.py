@@ -275,6 +275,7 @@ def _value(text: str) -> Fraction | None:
     if text.startswith("{") and closing_braces(text).get(0) == len(text) - 1:
         text = text[1:-1].strip()
     values: set[Fraction] = set()
+    text = re.sub(r"(?<=\d) / (?=\d)", "/", text)
     sides = _SIDES.split(_REMARK.sub("", text))
     for side in sides:
         if (value := _of_side(side)) is not None:

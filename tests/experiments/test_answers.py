@@ -28,6 +28,7 @@ NUMBERS: dict[str | None, tuple[str, ...]] = {
     "80": (
         "60 pencils went. Therefore, the answer (arabic numerals) is 80. \n\n\nQ: 30 students?",
         "So it is 16.\n\n# Answer\n\n80",
+        "# Answer\n\n160 / 2",
         "I put it in <answer> and </answer> tags. It is 80.",
         "The form is <answer> final answer here </answer>. The answer is 80.",
         "The answer is obvious: 80.",
