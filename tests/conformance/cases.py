@@ -121,7 +121,7 @@ def _slrc(at: Setting) -> Path:
         tasks=["planted"],
         data={"limit": 4},
         generation={"batch_size": 2},
-        probes=["slrc", "tracing"],
+        probes=["slrc", "tracing", "attention"],
         slrc={"edits": ["remove", "corrupt"]},
         judges={"model": at.models["plain"], "batch_size": 2, "max_tokens": 16, "forms": _ALSO},
         report={"traces": 1, "bootstrap": 20},
@@ -276,7 +276,7 @@ CASES = {
     "slrc": Case(
         _slrc,
         _slrc_over_api,
-        ("traces", "slrc", "tracing", "judge_generated", "judge_scored"),
+        ("traces", "slrc", "tracing", "attention", "judge_generated", "judge_scored"),
         _sums,
     ),
     "c2faith": Case(

@@ -2,44 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
 from pages import faults
-from run_files import write_yaml
 
 import faithscope
 from faithscope.experiments.analysis.run import load_run
-from faithscope.experiments.config.load import load_config
-from faithscope.experiments.engine.run import run
 
 PLAIN_TABLES = {"sources", "joins", "missing"}
 """Tables of a comparison about its runs, which one run has no use for."""
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory, plain: str) -> Path:
+@pytest.fixture
+def folder(undisturbed_of: Callable[[str], Path]) -> Path:
     """A run of planted models with probes of behaviour and internals, and of a judge."""
-    out = tmp_path_factory.mktemp("one")
-    values = {
-        "name": "one",
-        "out": str(out),
-        "model": {"name": ["planted:faithful", "planted:hint"]},
-        "tasks": ["planted"],
-        "data": {"limit": 4},
-        "generation": {"max_new_tokens": 256},
-        "probes": ["slrc", "attention"],
-        "slrc": {"edits": ["remove", "corrupt"], "framings": ["prefix"]},
-        "judges": {"model": plain, "readings": "scored", "forms": ["faithful_judge", "step_judge"]},
-        "report": {"bootstrap": 20},
-    }
-    outcome = run(load_config(write_yaml(out / "one.yaml", values)))
-    assert [*outcome.failures, *outcome.problems] == []
-    return outcome.run_dir
+    return undisturbed_of("slrc")
 
 
-@pytest.mark.takes("a run of models and a judge, with its outputs")
 def test_kinds_of_evidence_and_planted_truth_stand_in_one_run(folder: Path) -> None:
     tables = load_run(folder).tables
     families = tables["compared_families"][["family", "other_family"]].to_numpy().tolist()
