@@ -123,6 +123,9 @@ class Policy:
             self.hf.save_pretrained(folder)
         settings = import_peft("training").LoraConfig.from_pretrained(folder)
         setattr(settings, BASE, self.model.name)
+        # PEFT keeps names of modules as sets, whose order differs from process to process
+        for key, value in vars(settings).items():
+            setattr(settings, key, sorted(value) if isinstance(value, set) else value)
         settings.save_pretrained(folder)
 
     def log_probs(

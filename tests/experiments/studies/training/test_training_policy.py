@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 import torch
 from tiny_models import tiny
@@ -145,3 +148,10 @@ def test_texts_with_shared_beginnings_run_as_a_forest_with_the_same_gradients(fa
     assert many == [2 * 4 * 41]
     assert torch.allclose(packed, padded, atol=1e-5)
     assert torch.allclose(of_packed, of_padded, atol=1e-5)
+
+
+def test_a_stored_adapter_lists_its_modules_in_one_order(tmp_path: Path) -> None:
+    policy().save(tmp_path)
+    stored = json.loads((tmp_path / "adapter_config.json").read_text())
+    names = ["down_proj", "gate_proj", "k_proj", "o_proj", "q_proj", "up_proj", "v_proj"]
+    assert stored["target_modules"] == names
