@@ -17,7 +17,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Annotated
 
@@ -28,7 +28,7 @@ from faithscope.experiments.config.study import STUDIES, register_installed
 from faithscope.experiments.console import DONE, INTERRUPTED, complain
 from faithscope.experiments.files import MORE_OPEN_FILES
 from faithscope.interp.errors import UserError, did_you_mean
-from faithscope.interp.extensions import extensions
+from faithscope.interp.extensions import extensions, why_broken
 
 _NO_MEMORY = re.compile("map segment|cannot allocate memory", re.I)
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
@@ -75,7 +75,7 @@ def _add_commands() -> None:
     commands = (command for group in every for command in group.registered_commands)
     known = {c.name or getattr(c.callback, "__name__", "") for c in commands}
     added = typer.Typer(rich_markup_mode=None)
-    for name, command in extensions("commands", taken=known).items():
+    for name, command in extensions("commands", Callable, taken=known).items():
         added.command(name)(command)
     for group in (*every, added):
         app.add_typer(group)
@@ -158,6 +158,8 @@ def _usage(error: typer.TyperException) -> str:
         # click may add a guess of its own after the name of the command
         named = re.match(r"""No such command (['"])(.*?)\1""", message)
         word = named[2] if named else message.removeprefix("No such command ").strip("'\"")
+        if problem := why_broken(word, "commands"):
+            return problem
         guess = did_you_mean(word, commands) or f"; known: {', '.join(commands)}"
         return f"{where}: unknown command {word!r}{guess}"
     return f"{where}: {message[:1].lower()}{message[1:]}; see {where} --help"

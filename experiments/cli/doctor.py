@@ -10,12 +10,13 @@ import sys
 import time
 from dataclasses import dataclass
 from importlib import metadata
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 from packaging.requirements import Requirement
 
 from faithscope.experiments.engine.environment import ROOT, install_command
 from faithscope.interp import sources
+from faithscope.interp.extensions import Kind, broken, entries, extensions
 
 if TYPE_CHECKING:
     from faithscope.interp.formats import ReasoningFormat
@@ -45,7 +46,7 @@ OF_A_CHECKOUT = {"docs", "dev"}
 class Check:
     """One line of the report."""
 
-    area: Literal["python", "packages", "devices", "extras", "cache", "models"]
+    area: Literal["python", "packages", "plugins", "devices", "extras", "cache", "models"]
     name: str
     finding: str
     """A version, a size, a path, or what is missing."""
@@ -57,7 +58,7 @@ class Check:
 
 def report() -> list[Check]:
     """All checks of this machine; they take a second or two and load no model."""
-    return [_python(), *_packages(), *_devices(), *_extras(), *_cache(), *_models()]
+    return [_python(), *_packages(), *_plugins(), *_devices(), *_extras(), *_cache(), *_models()]
 
 
 def check_model(name: str, dtype: str = "auto", device: str = "auto") -> list[str]:
@@ -155,6 +156,28 @@ def _packages() -> list[Check]:
         else:
             state, note, remedy = OK, metadata.version(requirement.name), ""
         checks.append(Check("packages", requirement.name, note, state, remedy))
+    return checks
+
+
+def _plugins() -> list[Check]:
+    """What other installed packages add, each of which is imported."""
+    # these rooms know which names are taken
+    from faithscope.experiments.data.given import reading as _readers  # noqa: F401
+    from faithscope.experiments.data.tasks import TASKS as _tasks  # noqa: F401
+    from faithscope.experiments.engine.forms import trace_forms
+    from faithscope.probes import PROBES as _probes  # noqa: F401
+
+    trace_forms()
+    checks = []
+    for kind in get_args(Kind):
+        extensions(kind)
+        unusable = broken(kind)
+        for entry in entries(kind):
+            package = entry.dist.name if entry.dist else entry.module
+            if entry.name in unusable:
+                checks.append(Check("plugins", package, unusable[entry.name], BROKEN))
+            elif package != "faithscope":
+                checks.append(Check("plugins", package, f"{entry.name} of faithscope.{kind}"))
     return checks
 
 

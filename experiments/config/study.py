@@ -14,8 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from faithscope.interp.errors import did_you_mean
-from faithscope.interp.extensions import extension, extensions
+from faithscope.interp.errors import UserError, did_you_mean
+from faithscope.interp.extensions import broken, extension, extensions, why_broken
 
 if TYPE_CHECKING:
     from faithscope.experiments.config.base import FolderConfig
@@ -208,8 +208,11 @@ def additions_to(study: str) -> Mapping[str, Addition]:
     Raises:
         UserError: an entry cannot be loaded.
     """
-    of_studies = ((name.partition("."), a) for name, a in extensions("additions").items())
-    return {name: addition for (of, _, name), addition in of_studies if of == study}
+    added = extensions("additions", Addition, begins=f"{study}.")
+    # all runs of the study have the stages of all its additions
+    if problems := broken("additions", begins=f"{study}."):
+        raise UserError("; ".join(problems.values()))
+    return {name.removeprefix(f"{study}."): addition for name, addition in added.items()}
 
 
 def addition_to(study: str, name: str, asked_by: str) -> Addition:
@@ -235,12 +238,8 @@ def register(study: Study) -> None:
 
 @cache
 def register_installed() -> None:
-    """Register the studies that installed packages add (`faithscope new study NAME`).
-
-    Raises:
-        UserError: one cannot be loaded, or has the name of another.
-    """
-    for study in extensions("studies", taken=frozenset(STUDIES)).values():
+    """Register the studies that installed packages add (`faithscope new study NAME`)."""
+    for study in extensions("studies", Study, taken=frozenset(STUDIES)).values():
         register(study)
 
 
@@ -264,6 +263,8 @@ def study_of(values: Mapping[str, Any], tree: Tree | None = None) -> Study:
 
     name = values[KEY]
     named = [study.name for study in STUDIES.values() if not study.unnamed]
+    if problem := why_broken(str(name), "studies"):
+        raise UserError(problem)
     if not isinstance(name, str) or name not in named:
         guess = did_you_mean(str(name), named) or f"; known: {', '.join(named)}"
         where = f"{tree.source_of((KEY,))}: " if tree else ""

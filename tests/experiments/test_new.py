@@ -75,24 +75,68 @@ def broken(here: Path, into: Path, kind: str, old: str, new: str) -> Path:
     return into
 
 
+FUTURE = "from __future__ import annotations"
+USES = {
+    "probe": "quickstart --set probes=[my_probe]",
+    "task": "quickstart --set tasks=[my_task]",
+    "study": "my_study.yaml",
+    "reader": "quickstart --set traces.path=my_study.yaml --set traces.format=my_reader",
+    "form": "judge --set judges.forms=[my_form] --set traces.path=my_study.yaml",
+}
+"""Kind of package -> config and settings of a run that uses what it adds."""
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.in_time(2)
-def test_a_package_that_cannot_be_loaded_is_named(here: Path, tmp_path: Path, kind: str) -> None:
-    broken(here, tmp_path, kind, "from __future__ import annotations", "import no_such_module")
-    # a run of probes asks no judge
-    command = ("list", "prompts") if kind == "form" else ("run", "quickstart", "--dry-run")
-    done = faithscope(tmp_path, *command)
+def test_a_package_that_cannot_be_loaded_stops_what_uses_it(
+    here: Path, tmp_path: Path, kind: str
+) -> None:
+    broken(here, tmp_path, kind, FUTURE, "import no_such_module")
+    (tmp_path / "my_study.yaml").write_text("benchmark: my_study\nname: x\n")
+    done = faithscope(tmp_path, "run", *USES[kind].split(), "--dry-run")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"error: package my-{kind}: its entry 'my_{kind}' of faithscope.")
+    assert f"package my-{kind}: its entry 'my_{kind}' of faithscope." in done.stderr
     assert "(ModuleNotFoundError: No module named 'no_such_module'); mend it" in done.stderr
     assert f"pip uninstall my-{kind}" in done.stderr
+
+
+@pytest.mark.takes("each package is imported in another process")
+@pytest.mark.parametrize(
+    "breaks",
+    [
+        "raise SystemExit(3)",
+        "import pytest; pytest.skip('not here', allow_module_level=True)",
+        "raise KeyboardInterrupt",
+    ],
+)
+@pytest.mark.in_time(1)
+def test_broken_packages_stop_nothing_else_and_the_doctor_names_them(
+    here: Path, tmp_path: Path, breaks: str
+) -> None:
+    for kind in KINDS:
+        broken(here, tmp_path, kind, FUTURE, breaks)
+    assert faithscope(tmp_path, "list", "tasks").returncode == 0
+    assert faithscope(tmp_path, "run", "quickstart", "--dry-run").returncode == 0
+    done = faithscope(tmp_path, "doctor")
+    assert done.returncode == 3
+    for kind in KINDS:
+        assert f"package my-{kind}: its entry 'my_{kind}' of faithscope." in done.stdout
+
+
+def test_an_interruption_by_the_user_while_a_package_is_imported_ends_the_command(
+    here: Path, tmp_path: Path
+) -> None:
+    breaks = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nwhile True: pass"
+    broken(here, tmp_path, "task", FUTURE, breaks)
+    done = faithscope(tmp_path, "list", "tasks")
+    assert (done.returncode, done.stdout) == (130, "")
 
 
 def test_a_package_cannot_take_a_name_that_is_taken(here: Path, tmp_path: Path) -> None:
     broken(here, tmp_path, "task", "", "")
     (entries,) = (tmp_path / "site").glob("*/entry_points.txt")
     entries.write_text(entries.read_text("utf-8").replace("my_task = ", "gsm8k = "), "utf-8")
-    done = faithscope(tmp_path, "list", "tasks")
+    done = faithscope(tmp_path, "run", "quickstart", "--dry-run", "--set", "tasks=[gsm8k]")
     assert done.returncode == 2
     assert "its entry 'gsm8k' of faithscope.tasks has a name that is taken" in done.stderr
 

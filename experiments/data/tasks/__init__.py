@@ -34,7 +34,7 @@ from faithscope.experiments.data.tasks.task import (
     variant,
 )
 from faithscope.interp.errors import UserError, did_you_mean
-from faithscope.interp.extensions import extensions
+from faithscope.interp.extensions import extensions, why_broken
 
 __all__ = [
     "ANY_MODEL",
@@ -78,7 +78,7 @@ TASKS: dict[str, Task] = {
         PLANTED_6,
     )
 }
-TASKS |= extensions("tasks", taken=frozenset(TASKS))
+TASKS |= extensions("tasks", Task, taken=frozenset(TASKS))
 
 
 def get_task(name: str) -> Task:
@@ -95,6 +95,8 @@ def get_task(name: str) -> Task:
 def task_problem(name: str) -> str | None:
     """Why `name` is no task, or None if it is one."""
     base, colon, chosen = name.partition(":")
+    if problem := why_broken(base, "tasks"):
+        return problem
     if base not in TASKS:
         guess = did_you_mean(base, TASKS) or f"; known: {', '.join(TASKS)}"
         return f"unknown task {base!r}{guess}"

@@ -23,7 +23,7 @@ from faithscope.experiments.engine.models.prompt_files import (
     with_folder,
 )
 from faithscope.interp.errors import UserError, did_you_mean
-from faithscope.interp.extensions import extensions
+from faithscope.interp.extensions import extensions, note_broken, why_broken
 from faithscope.probes.judge.form import Field, Form
 
 OPTIONAL = ("question",)
@@ -116,6 +116,8 @@ class TaskFile(FormFile):
     @field_validator("task")
     @classmethod
     def _known(cls, task: str) -> str:
+        if problem := why_broken(task, "judged_tasks"):
+            raise ValueError(problem)
         if task not in (known := [*TASKS, REWRITING]):
             guess = did_you_mean(task, known) or f"; known: {', '.join(known)}"
             raise ValueError(f"unknown task {task!r}{guess}")
@@ -137,10 +139,20 @@ def trace_forms(folder: Path | None = None) -> dict[str, TaskForm]:
     """
     installed = {
         name: PromptText(text, f"form {name!r} of an installed package")
-        for name, text in extensions("judge_forms", taken=frozenset(packaged(__name__))).items()
+        for name, text in extensions(
+            "judge_forms", str, taken=frozenset(packaged(__name__))
+        ).items()
     }
     read = with_folder(__name__, folder, installed)
-    return {name: task_form(name, *form_file(text)) for name, text in read.items()}
+    forms = {}
+    for name, text in read.items():
+        try:
+            forms[name] = task_form(name, *form_file(text))
+        except UserError as error:
+            if text is not installed.get(name):
+                raise
+            note_broken("judge_forms", name, error)
+    return forms
 
 
 def shared(prefix: str) -> dict[str, PromptText]:

@@ -207,4 +207,4 @@ TASKS: dict[str, JudgedTask] = {
     )
 }
 """Judged tasks by name, those of installed packages last."""
-TASKS |= extensions("judged_tasks", taken={*TASKS, REWRITING})
+TASKS |= extensions("judged_tasks", JudgedTask, taken={*TASKS, REWRITING})

@@ -13,7 +13,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from faithscope.interp.errors import UserError, did_you_mean
-from faithscope.interp.extensions import entries, extensions
+from faithscope.interp.extensions import broken, entries, extensions
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -61,6 +61,7 @@ def with_folder(
         raise UserError(
             f"prompts: {folder} holds no .yaml file; copy one there to edit it (folders in another "
             f"layout are read by {others})"
+            + "".join(f"; {why}" for why in broken("prompts").values())
         )
     known = sorted(read)
     for path in files:

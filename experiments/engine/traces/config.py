@@ -33,11 +33,16 @@ from faithscope.experiments.engine.traces.sections import (
 )
 from faithscope.interp.adapters import adapter_folder, base_of
 from faithscope.interp.errors import did_you_mean
+from faithscope.interp.extensions import extensions, why_broken
 from faithscope.probes import PROBES, Settings
 
 
 def probe_problem(name: str) -> str | None:
     """Why `name` is no probe; None if it is one."""
+    # without its report a measure would be stored and shown nowhere
+    extensions("reports", begins=name)
+    if problem := why_broken(name, "probes", "reports"):
+        return problem
     if name in PROBES:
         return None
     guess = did_you_mean(name, list(PROBES)) or f"; known: {', '.join(PROBES)}"

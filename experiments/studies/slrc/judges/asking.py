@@ -24,6 +24,7 @@ from faithscope.experiments.studies.slrc.config import JudgesConfig, RunConfig
 from faithscope.experiments.studies.slrc.judges.chains import JudgedChain
 from faithscope.experiments.studies.slrc.units import ChainItem, UnreadChain
 from faithscope.interp.errors import UserError
+from faithscope.interp.extensions import why_broken
 from faithscope.interventions import Trace, from_ids
 from faithscope.interventions.trace import Question
 from faithscope.probes.judge.form import Ask, Writing
@@ -67,7 +68,10 @@ def forms_of(judges: JudgesConfig | None) -> dict[str, TaskForm]:
     """
     if judges is None:
         return {}
-    return named("judges.forms", "form", judges.forms, trace_forms(expanded(judges.prompts)))
+    forms = trace_forms(expanded(judges.prompts))
+    if problem := next(filter(None, (why_broken(f, "judge_forms") for f in judges.forms)), None):
+        raise UserError(problem)
+    return named("judges.forms", "form", judges.forms, forms)
 
 
 @dataclass(frozen=True)

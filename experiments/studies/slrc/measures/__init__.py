@@ -16,4 +16,4 @@ REPORTS: dict[str, MeasureReport] = {
     if find_spec(f"{__name__}.{name}") is not None
 }
 """Probe -> the report of its measure."""
-REPORTS |= extensions("reports", taken=frozenset(REPORTS))
+REPORTS |= extensions("reports", MeasureReport, taken=frozenset(REPORTS))
