@@ -90,7 +90,7 @@ def rows_of_file(path: Path) -> list[SourceRow]:
     Raises:
         UserError: the rows cannot be read, as for `read_rows`.
     """
-    return read_rows(path, SPLIT)
+    return read_rows(path, SPLIT, key="traces.path")
 
 
 @dataclass(frozen=True)

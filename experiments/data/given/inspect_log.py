@@ -52,6 +52,8 @@ def rows(path: Path) -> list[SourceRow]:
         ) from error
     try:
         log = read_eval_log(str(path), resolve_attachments=True)
+    except MemoryError:
+        raise
     except Exception as error:  # whatever its readers of zip, JSON and schemas come up with
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"{path}: is no log of Inspect ({reason}); give a .eval file") from error

@@ -17,10 +17,11 @@ from faithscope.experiments.data.given.inspect_log import INSPECT
 from faithscope.experiments.data.given.prm800k import PRM800K
 from faithscope.experiments.data.given.processbench import PROCESSBENCH
 from faithscope.experiments.data.given.rows import ROWS
+from faithscope.experiments.data.tasks.sources.files import readable
 from faithscope.experiments.data.tasks.sources.json_text import check_depth
 from faithscope.experiments.data.tasks.sources.rows import begin_file
 from faithscope.interp.errors import UserError, did_you_mean
-from faithscope.interp.extensions import extensions
+from faithscope.interp.extensions import extensions, why_broken
 
 AUTO, RUN_FOLDER = "auto", "run"
 """Values of `traces.format` that name no reader of files: the layout is detected, or a run is
@@ -28,7 +29,7 @@ read."""
 _SHIPPED = (ROWS, PROCESSBENCH, PRM800K, BONAFIDE, FINE_COT, CHAT, INSPECT)
 READERS: tuple[Reader, ...] = (
     *_SHIPPED,
-    *extensions("readers", taken={AUTO, RUN_FOLDER, *(r.name for r in _SHIPPED)}).values(),
+    *extensions("readers", Reader, taken={AUTO, RUN_FOLDER, *(r.name for r in _SHIPPED)}).values(),
 )
 """Readers of all layouts, those of installed packages last."""
 
@@ -46,6 +47,8 @@ class Chains:
 
 def format_problem(name: str, readers: Iterable[Reader] = READERS) -> str | None:
     """Why `name` is no value of `traces.format`; None if it is one."""
+    if problem := why_broken(name, "readers"):
+        return problem
     known = [AUTO, *(reader.name for reader in readers)]
     if name in known:
         return None
@@ -84,7 +87,8 @@ def read_chains(
         named = next((r for r in readers if r.owns(source)), None)
         reader = named if format == AUTO else by_name[format]
         # files that a reader opens in its own way are recognised by their path alone
-        rows = (reader or ROWS).rows(source)
+        with readable(source):
+            rows = (reader or ROWS).rows(source)
         file = str(source)
     else:
         reader = None if format == AUTO else by_name[format]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,7 +24,14 @@ from faithscope.experiments.data.tasks.sources.gold import (
     check_no_answers,
     check_no_options,
 )
-from faithscope.experiments.data.tasks.sources.rows import SourceRow, folded, has, text_of, usable
+from faithscope.experiments.data.tasks.sources.rows import (
+    SourceRow,
+    folded,
+    has,
+    is_filled,
+    text_of,
+    usable,
+)
 from faithscope.interp.errors import UserError
 
 PREFIX = "label_"
@@ -97,13 +105,22 @@ def _labels(row: SourceRow) -> dict[str, Any]:
 
 
 def _one_set(row: SourceRow, what: str, *sets: Mapping[str, Any]) -> dict[str, Any]:
-    """Labels of several places as one set; a label that occurs twice must have one value.
+    """Labels of several places as one set; a label that occurs twice must have one value, and one
+    without a value (null, NaN) is left out.
 
     Raises:
-        UserError: a label has two different values.
+        UserError: a label has two different values, or is infinite.
     """
     labels: dict[str, Any] = {}
     for name, value in (pair for labelled in sets for pair in labelled.items()):
+        # tables write NaN as a word, too
+        if not is_filled(value) or str(value).strip().casefold() == "nan":
+            continue
+        if isinstance(value, float) and math.isinf(value):
+            raise UserError(
+                f"{row.where}: {what} has label {name!r} = {value}, with which no measure can be "
+                "compared; give a finite number, or null where the label is not known"
+            )
         if labels.setdefault(name, value) != value:
             raise UserError(
                 f"{row.where}: {what} has label {name!r} twice, {labels[name]!r} and {value!r}; "

@@ -149,6 +149,8 @@ def _from_hub(repository: str, task: Task, bare: bool) -> _Read:
     problem = None if Path(repository).is_dir() else hub.unreachable()
     try:
         loaded = list(load_dataset(repository, task, split=SPLIT))
+    except MemoryError:
+        raise
     except Exception as error:  # whatever the network, the hub or Arrow come up with
         # Arrow cannot infer a schema where nested fields differ from row to row; the authors'
         # own loader then reads the file itself, and so do we

@@ -27,7 +27,9 @@ Placed = tuple[dict[str, Any], str]
 """A row's values, and its place in the file: `line 3`."""
 
 
-def read_rows(path: Path, split: str, config: str | None = None) -> list[SourceRow]:
+def read_rows(
+    path: Path, split: str, config: str | None = None, key: str = "data.path"
+) -> list[SourceRow]:
     """Every row of a file, or of a split.
 
     Args:
@@ -35,13 +37,14 @@ def read_rows(path: Path, split: str, config: str | None = None) -> list[SourceR
             files of `split` are read ("test.jsonl", "main/test-00000-of-00002.parquet",
             "test/0000.parquet").
         config: name of the folder to read if several hold the split.
+        key: the config key that gives the path, for messages.
 
     Raises:
         UserError: the path does not exist, there is no file of this split, or a file is none of
             `SUFFIXES`, cannot be read or holds no rows.
     """
     with readable(path):
-        files = [path] if path.is_file() else files_of_split(path, split, config)
+        files = [path] if path.is_file() else files_of_split(path, split, config, key)
         rows = [row for file in files for row in rows_in(file)]
     if not rows:
         raise UserError(f"{', '.join(map(str, files))}: holds no rows; give a file with some")
@@ -50,9 +53,15 @@ def read_rows(path: Path, split: str, config: str | None = None) -> list[SourceR
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """A context in which a file or folder that the system refuses to read is named."""
+    """A context in which a file or folder is named that the system refuses to read, or that does
+    not fit into memory."""
     try:
         yield
+    except MemoryError as error:
+        raise UserError(
+            f"{path}: does not fit into the memory that is left; free some or ask for more, or "
+            "give a smaller file"
+        ) from error
     except OSError as error:
         raise UserError(
             f"{error.filename or path}: cannot be read ({error.strerror}); check its permissions"
@@ -185,7 +194,11 @@ def _parquet(file: Path) -> Iterator[Placed]:
         ) from error
     try:
         rows = parquet.read_table(file).to_pylist()
-    except ValueError as error:  # pyarrow's errors of form are ValueErrors
+    except MemoryError:
+        raise
+    except Exception as error:  # pyarrow's errors of form are of many classes
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"{file}: is no parquet file ({reason}); write it again") from error
     for i, row in enumerate(rows, start=1):
@@ -201,7 +214,9 @@ _ALSO = {
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})(?:-[0-9a-f]{8,})?$")
 
 
-def files_of_split(folder: Path, split: str, config: str | None = None) -> list[Path]:
+def files_of_split(
+    folder: Path, split: str, config: str | None = None, key: str = "data.path"
+) -> list[Path]:
     """The files of one split, in order: one file, or all its shards.
 
     Patterns are tried in turn: files called `test` or `test-…`, files in a folder `test`, files
@@ -210,13 +225,14 @@ def files_of_split(folder: Path, split: str, config: str | None = None) -> list[
 
     Args:
         config: name of the folder to read if several have the split.
+        key: the config key that gives the folder, for messages.
 
     Raises:
         UserError: there is no such file, there are several, or shards are missing.
         OSError: the folder may not be read.
     """
     if not folder.is_dir():
-        raise UserError(f"data.path: no such file or folder: {str(folder)!r}; check the path")
+        raise UserError(f"{key}: no such file or folder: {str(folder)!r}; check the path")
     next(folder.iterdir(), None)  # raises where the folder is closed; rglob passes over it
     files = sorted(f for f in folder.rglob("*") if f.suffix in SUFFIXES and f.is_file())
     inside = [(f, f.relative_to(folder)) for f in files]
@@ -225,11 +241,11 @@ def files_of_split(folder: Path, split: str, config: str | None = None) -> list[
         in_config = [f for f in of_split if config in f.relative_to(folder).parts]
         of_split = in_config or of_split
         if of_split:
-            return _one(folder, split, of_split)
+            return _one(folder, split, of_split, key)
     listed = ", ".join(str(at) for _, at in inside[:6]) or "no data file"
     raise UserError(
-        f"data.path: {folder} has no file of split {split!r}; it holds {listed}. "
-        "Give the file itself, or set data.split"
+        f"{key}: {folder} has no file of split {split!r}; it holds {listed}. "
+        "Give the file itself" + ", or set data.split" * (key == "data.path")
     )
 
 
@@ -245,18 +261,18 @@ def _named(inside: Sequence[tuple[Path, Path]], word: str) -> list[Path]:
     return []
 
 
-def _one(folder: Path, split: str, of_split: list[Path]) -> list[Path]:
+def _one(folder: Path, split: str, of_split: list[Path], key: str) -> list[Path]:
     """`of_split`, once checked to be one file or all its shards."""
     kinds = {(f.parent, _without_number(f), f.suffix) for f in of_split}
     if len(kinds) > 1:
         named = ", ".join(str(f.relative_to(folder)) for f in of_split[:6])
         raise UserError(
-            f"data.path: {folder} holds split {split!r} several times ({named}); give one of them"
+            f"{key}: {folder} holds split {split!r} several times ({named}); give one of them"
         )
     wanted = {int(m[2]) for f in of_split if (m := _SHARD.search(f.stem))}
     if wanted and wanted != {len(of_split)}:
         raise UserError(
-            f"data.path: {folder} has {len(of_split)} of {max(wanted)} files of split {split!r} "
+            f"{key}: {folder} has {len(of_split)} of {max(wanted)} files of split {split!r} "
             f"({of_split[0].name}, …); fetch the others too, or give one file itself"
         )
     return of_split

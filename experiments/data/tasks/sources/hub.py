@@ -62,6 +62,8 @@ class HubData:
             rows = list(
                 load_dataset(self.repository, self.config, split=split, revision=self.revision)
             )
+        except MemoryError:
+            raise
         except Exception as error:  # whatever the network, the hub or the files come up with
             reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
             config = f"config {self.config}, " if self.config else ""

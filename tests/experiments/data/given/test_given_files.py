@@ -63,6 +63,44 @@ def test_labels_without_an_end_are_refused_in_one_line(tmp_path: Path) -> None:
     assert read_chains(tmp_path / "c.csv").chains[0].labels == {"a": "[" * 9000}
 
 
+ROW = {"question": "What is 1 + 1?", "reasoning": "One and one. So two."}
+
+
+def test_labels_that_are_no_number_are_no_labels_and_infinite_ones_are_refused(
+    tmp_path: Path,
+) -> None:
+    given = [float("nan"), "NaN", 1, None]
+    rows = [ROW | {"label_x": v, "labels": {"y": v}} for v in given]
+    read = read_chains(write_rows(tmp_path / "x.jsonl", *rows))
+    assert [chain.labels for chain in read.chains] == [{}, {}, {"x": 1, "y": 1}, {}]
+    with pytest.raises(UserError, match=r"line 1: the row has label 'x' = inf, with which no"):
+        read_chains(write_rows(tmp_path / "y.jsonl", ROW | {"label_x": float("inf")}))
+
+
+def test_damaged_parquet_is_no_parquet_whatever_is_damaged(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="needs the extra: faithscope[data]")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rows = {key: [f"{value} {i}" for i in range(2000)] for key, value in ROW.items()}
+    parquet.write_table(pyarrow.table(rows), tmp_path / "whole.parquet", compression="snappy")
+    whole, path = (tmp_path / "whole.parquet").read_bytes(), tmp_path / "damaged.parquet"
+    flipped = bytes(byte ^ 255 for byte in whole[200:2000])
+    for damaged in (
+        b"",
+        whole[:900],
+        whole[:200] + flipped + whole[2000:],
+        whole[:-60] + whole[-20:],
+    ):
+        path.write_bytes(damaged)
+        with pytest.raises(UserError, match=r"damaged\.parquet: is no parquet file \("):
+            read_chains(path)
+
+
+def test_a_folder_of_chains_is_named_by_the_key_that_gave_it(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"^traces\.path: .* has no file of split") as refused:
+        read_chains(tmp_path)
+    assert "data." not in str(refused.value)
+
+
 def test_two_chains_of_one_id_are_named_by_who_wrote_them(tmp_path: Path) -> None:
     row = {"id": "a", "question": "?", "reasoning": "So."}
     path = write_rows(tmp_path / "m.jsonl", row | {"model": "x"}, row | {"model": "y"})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -183,3 +185,23 @@ def test_replies_in_logs_of_inspect() -> None:
     assert (chain.reasoning, chain.answer) == (f"Hm.\n\n{THOUGHT}", SAID)
     with pytest.raises(UserError, match=r"log\.eval, sample 1: message 1 is of a tool"):
         inspect_chain(sample_of(user, ChatMessageTool(content="4"), marked))
+
+
+@pytest.mark.slow
+def test_a_log_that_does_not_fit_into_memory_is_no_damaged_log(tmp_path: Path) -> None:
+    logged(tmp_path, "2")
+    path = tmp_path / "log.eval"
+    with zipfile.ZipFile(path) as log:
+        files = {entry.filename: log.read(entry) for entry in log.infolist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as log:
+        for name, content in files.items():
+            blanks = b" " * (300 << 20) if name.startswith("samples/") else b""
+            log.writestr(name, blanks + content)
+    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (size + (200 << 20), hard))
+    try:
+        with pytest.raises(UserError, match="does not fit into the memory that is left"):
+            read_chains(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
