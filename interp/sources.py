@@ -25,11 +25,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
 
-from filelock import FileLock
 from platformdirs import user_cache_dir
 
 from faithscope.interp.convert import RECIPE, convert
 from faithscope.interp.errors import UserError, did_you_mean
+from faithscope.interp.locks import Lock
 from faithscope.interp.schemes import SCHEMES
 
 Say = Callable[[str], None]
@@ -295,7 +295,7 @@ def _making(target: Path) -> Iterator[Path | None]:
             "set FAITHSCOPE_CACHE to one that can be written"
         ) from error
     folder = target.with_name(f"{target.name}.making")
-    with FileLock(f"{target}.lock"):
+    with Lock(f"{target}.lock"):
         if target.exists():
             yield None
             return

@@ -1,4 +1,4 @@
-"""A real Slurm of one node on loopback: Debian's daemons, as root, without systemd and munge."""
+"""A real Slurm on loopback: Debian's daemons, as root, without systemd and munge."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ import loopback
 import pytest
 
 PACKAGES = ("slurmctld", "slurmd", "slurm-client")
+ACCOUNTING = ("slurmdbd", "mariadb-server")
+"""Packages by which a cluster keeps the records that sacct reads."""
 CPUS = 8
 MEMORY = Path("/sys/fs/cgroup/memory")
 """The memory controller of cgroup v1, by which Slurm's daemon can hold a job to its memory."""
@@ -25,8 +27,7 @@ CONFIG = """\
 ClusterName=tests
 SlurmctldHost={host}(127.0.0.1)
 SlurmUser=root
-SlurmctldPort={ports[0]}
-SlurmdPort={ports[1]}
+SlurmctldPort={port}
 AuthType=auth/none
 CredType=cred/none
 # with the default every job that is queued again waits two minutes
@@ -38,29 +39,37 @@ MpiDefault=none
 SelectType=select/cons_tres
 SelectTypeParameters={resources}
 JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
+AccountingStorageType=accounting_storage/{storage}
+AccountingStoragePort={accounting_port}
+AccountingStorageHost=127.0.0.1
 JobCompType=jobcomp/filetxt
 JobCompLoc={folder}/jobcomp
 StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool
+SlurmdSpoolDir={folder}/spool-%n
 SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.pid
+SlurmdPidFile={folder}/slurmd-%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd.log
+SlurmdLogFile={folder}/slurmd-%n.log
+SlurmdTimeout=20
+MaxArraySize={max_array_size}
 # else a node that is said to have more CPUs than there are is invalid
 SlurmdParameters=config_overrides
 ReturnToService=2
-MinJobAge=3600
+MinJobAge={min_job_age}
 KillWait=5
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 CommunicationParameters=NoInAddrAny
 FirstJobId={first_job}
 GresTypes=gpu
-NodeName={host} NodeAddr=127.0.0.1 CPUs={cpus} RealMemory={memory} Gres=gpu:{gpus}
-PartitionName=main Nodes={host} Default=YES PriorityTier=1 DefMemPerCPU=100
-PartitionName=urgent Nodes={host} PriorityTier=10 DefMemPerCPU=100
+{nodes}
+PartitionName=main Nodes=ALL Default=YES PriorityTier=1 DefMemPerCPU=100
+PartitionName=urgent Nodes=ALL PriorityTier=10 DefMemPerCPU=100
 """
+NODE = (
+    "NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus} "
+    "RealMemory={memory} Gres=gpu:{gpus}"
+)
 CGROUP = """\
 CgroupPlugin=cgroup/v1
 CgroupMountpoint=/sys/fs/cgroup
@@ -70,19 +79,36 @@ AllowedSwapSpace=0
 """
 
 
+MAX_ARRAY_SIZE = 18
+"""Slurm refuses indices of arrays from here on; a cluster has 1001, or what its people set."""
 GPUS = 4
 """Number of GPUs that the node is said to have: Slurm hands out numbers, and no job uses them."""
 GRES = "Name=gpu File={folder}/gpu[0-{last}]\n"
 
 
-def install() -> None:
-    """Installs Slurm where it is missing, or skips the test with the reason."""
-    if all(shutil.which(name) for name in ("slurmctld", "slurmd", "sbatch")):
+DATABASE = """\
+AuthType=auth/none
+DbdHost={host}
+DbdAddr=127.0.0.1
+DbdPort={ports[0]}
+SlurmUser=root
+StorageType=accounting_storage/mysql
+StorageHost=127.0.0.1
+StoragePort={ports[1]}
+StorageUser=root
+LogFile={folder}/slurmdbd.log
+PidFile={folder}/slurmdbd.pid
+"""
+
+
+def install(packages: tuple[str, ...], commands: tuple[str, ...]) -> None:
+    """Installs packages whose commands are missing, or skips the test with the reason."""
+    if all(shutil.which(name) for name in commands):
         return
     if os.geteuid() != 0 or not shutil.which("apt-get"):
-        pytest.skip(f"needs Slurm ({', '.join(PACKAGES)}), and only root can install it by apt")
+        pytest.skip(f"needs {', '.join(packages)}, and only root can install them by apt")
     quiet = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
-    install = ["apt-get", "install", "-y", "--no-install-recommends", *PACKAGES]
+    install = ["apt-get", "install", "-y", "--no-install-recommends", *packages]
     for command in (["apt-get", "update"], install):
         ended = subprocess.run(command, env=quiet, capture_output=True, text=True)
     if ended.returncode:
@@ -104,11 +130,32 @@ class Slurm:
         return {"SLURM_CONF": str(self.folder / "slurm.conf")}
 
     def start(self, name: str) -> None:
+        """Starts a daemon; the name may be followed by `:` and a node."""
+        program, _, node = name.partition(":")
+        self._start(name, [program, "-D", *(["-N", node] if node else [])])
+
+    def _start(self, name: str, command: list[str]) -> None:
         with (self.folder / f"{name}.out").open("ab") as out:
-            command = [shutil.which(name) or name, "-D"]
             self.daemons[name] = subprocess.Popen(
                 command, stdout=out, stderr=out, env=os.environ | self.environment
             )
+
+    def keep_records(self, ports: list[int]) -> None:
+        """Starts the database from which sacct reads, with its daemon."""
+        data = self.folder / "database"
+        quiet = {"check": True, "capture_output": True}
+        made = ["mariadb-install-db", "--no-defaults", "--user=root", f"--datadir={data}"]
+        subprocess.run([*made, "--auth-root-authentication-method=normal"], **quiet)  # type: ignore[call-overload]
+        served = ["mariadbd", "--no-defaults", "--user=root", f"--datadir={data}"]
+        served += ["--bind-address=127.0.0.1", f"--port={ports[1]}", f"--socket={data}/socket"]
+        self._start("mariadbd", served)
+        conf = self.folder / "slurmdbd.conf"
+        conf.write_text(DATABASE.format(ports=ports, folder=self.folder, host=_host()))
+        conf.chmod(0o600)
+        for daemon, port in (("mariadbd", ports[1]), ("slurmdbd", ports[0])):
+            if daemon == "slurmdbd":
+                self.start(daemon)
+            self.wait(f"{daemon} does not answer", lambda at=port: _answers(at), 60)
 
     def stop(self, name: str) -> None:
         daemon = self.daemons.pop(name)
@@ -155,23 +202,42 @@ class Slurm:
 
 
 @contextmanager
-def slurm(folder: Path) -> Iterator[Slurm]:
-    """Yields a Slurm that is ready for jobs; it and all its jobs end with the block."""
-    install()
+def slurm(folder: Path, nodes: int = 1, records: bool = False) -> Iterator[Slurm]:
+    """Yields a Slurm that is ready for jobs; it and all its jobs end with the block.
+
+    Args:
+        nodes: number of nodes, each with `CPUS` and `GPUS` of its own; of several the first is
+            called `node1`.
+        records: whether ended jobs are kept in a database, which sacct asks.
+    """
+    install(PACKAGES, ("slurmctld", "slurmd", "sbatch"))
+    if records:
+        install(ACCOUNTING, ("slurmdbd", "mariadbd", "mariadb-install-db"))
     limits_memory = os.access(MEMORY, os.W_OK) and os.geteuid() == 0
-    for name in ("state", "spool"):
-        (folder / name).mkdir()
+    host = _host()
+    names = [host] if nodes == 1 else [f"node{n + 1}" for n in range(nodes)]
+    (folder / "state").mkdir()
+    facts = {
+        "host": host,
+        "cpus": CPUS,
+        "gpus": GPUS,
+        "memory": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20,
+    }
+    ports = [loopback.free_port() for _ in range(2)]
     text = CONFIG.format(
-        host=socket.gethostname().partition(".")[0],
-        ports=[loopback.free_port() for _ in range(2)],
+        **facts,
+        port=loopback.free_port(),
         folder=folder,
-        cpus=CPUS,
-        gpus=GPUS,
-        memory=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20,
+        storage="slurmdbd" if records else "none",
+        accounting_port=ports[0],
+        # where a database keeps them, squeue may forget ended jobs
+        min_job_age=2 if records else 3600,
+        max_array_size=MAX_ARRAY_SIZE,
         task_plugin="task/cgroup" if limits_memory else "task/none",
         resources="CR_Core_Memory" if limits_memory else "CR_Core",
         # two Slurms of one machine must not share the cgroups of their jobs
         first_job=random.SystemRandom().randrange(1000, 50_000_000),
+        nodes="\n".join(NODE.format(**facts, name=n, port=loopback.free_port()) for n in names),
     )
     (folder / "slurm.conf").write_text(text)
     (folder / "cgroup.conf").write_text(CGROUP)
@@ -181,18 +247,30 @@ def slurm(folder: Path) -> Iterator[Slurm]:
         os.mknod(folder / f"gpu{number}", stat.S_IFCHR | 0o600, os.makedev(1, 3))
     running = Slurm(folder, limits_memory)
     try:
+        if records:
+            running.keep_records(ports)
         running.start("slurmctld")
         time.sleep(2)
-        running.start("slurmd")
+        for name in names:
+            (folder / f"spool-{name}").mkdir()
+            running.start(f"slurmd:{name}")
         running.wait("no idle node", lambda: _is_idle(running), 60)
         yield running
     finally:
         if running.said("squeue", "--noheader"):
             running("scancel", "--user=root")
             running.wait("jobs do not end", lambda: not running.said("squeue", "--noheader"), 60)
-        for name in ("slurmd", "slurmctld"):
-            if name in running.daemons:
-                running.stop(name)
+        for name in reversed(list(running.daemons)):
+            running.stop(name)
+
+
+def _host() -> str:
+    return socket.gethostname().partition(".")[0]
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
 
 
 def _is_idle(running: Slurm) -> bool:

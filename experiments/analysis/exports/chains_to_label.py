@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from filelock import FileLock
-
 from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.analysis.stored_records import Place
 from faithscope.experiments.data.given.encode import given_trace
@@ -22,6 +20,7 @@ from faithscope.experiments.engine.merge import ANNOTATIONS
 from faithscope.experiments.engine.traces.given import read_given
 from faithscope.experiments.files import StoreError, make_folder, write_atomically
 from faithscope.interp.errors import UserError
+from faithscope.interp.locks import Lock
 from faithscope.interventions import AnswerKind, Trace
 from faithscope.probes.text_model import TextModel
 
@@ -125,9 +124,9 @@ def _of_trace(trace: Trace) -> Chain:
 SAMPLE, SAMPLE_SEED = "sample.json", 0
 
 
-def alone(folder: Path) -> FileLock:
+def alone(folder: Path) -> Lock:
     """The folder's lock, held to draw the sample, to admit an annotator, or to write an export."""
-    return FileLock(make_folder(folder / ".locks") / "folder.lock")
+    return Lock(make_folder(folder / ".locks") / "folder.lock")
 
 
 def sample(source: Source, limit: int | None = None) -> tuple[Chain, ...]:

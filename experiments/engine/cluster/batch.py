@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -11,6 +14,7 @@ from faithscope.experiments.engine.cluster import FOLDER
 from faithscope.experiments.engine.cluster.profile import Profile
 from faithscope.experiments.engine.memory_kills import FOLDER as KILLED
 from faithscope.experiments.engine.planfile import as_file_name
+from faithscope.interp.errors import UserError
 
 SHARDS = "FAITHSCOPE_SHARDS"
 """Environment variable of an array job: number of shards, where it is not that of the file."""
@@ -59,15 +63,21 @@ class Job:
         return self.kind in ("shards", "judges")
 
 
-def text_of(job: Job, run_dir: Path, profile: Profile, working_dir: Path) -> str:
+def text_of(
+    job: Job, run_dir: Path, profile: Profile, working_dir: Path, most: int | None = None
+) -> str:
     """The batch file of a job.
 
     Args:
         run_dir: the run folder, as a full path.
         working_dir: folder in which faithscope runs, to which paths in the config are relative.
+        most: the largest index of an array that the cluster takes; None if it is not known.
+
+    Raises:
+        UserError: a value has a character that a batch file cannot hold.
     """
-    parts = [_head(job, run_dir), *_options(job, run_dir, profile), "", *_start(job, run_dir)]
-    parts += [f"cd {shlex.quote(str(working_dir))} || exit 2", *_PROFILE, ""]
+    parts = [_head(job, run_dir, most), *_options(job, run_dir, profile, most), ""]
+    parts += [*_start(job, run_dir), f"cd {quoted(working_dir)} || exit 2", *_PROFILE, ""]
     if job.kind == "merge":
         return "\n".join([*parts, _SETUP, "", *_MERGE]) + "\n"
     parts += [*([_BEYOND, ""] if job.is_array else []), *_SIGNALS, "", _SETUP, ""]
@@ -77,19 +87,56 @@ def text_of(job: Job, run_dir: Path, profile: Profile, working_dir: Path) -> str
     return "\n".join([*parts, *_work(job), "", end]) + "\n"
 
 
-def _head(job: Job, run_dir: Path) -> str:
-    file = run_dir / FOLDER / job.file
+def quoted(value: object, directive: bool = False) -> str:
+    """A value as one word of a batch file.
+
+    Args:
+        directive: whether it stands in a line for sbatch, which reads double quotes and backslashes
+            in them, instead of in one for bash.
+
+    Raises:
+        UserError: the value has a line break or another control character, which would end the line
+            and let the rest run as a command.
+    """
+    text = str(value)
+    if control := next((c for c in text if unicodedata.category(c) in _REFUSED), None):
+        raise UserError(
+            f"{text!r}: has the character {control!r}, which no batch file can hold; take a name "
+            "or path without control characters"
+        )
+    if not directive or not re.search(r"[^\w@%+=:,./-]", text, re.A):
+        return shlex.quote(text)
+    return '"{}"'.format(re.sub(r'(["\\])', r"\\\1", text))
+
+
+_REFUSED = ("Cc", "Cs", "Zl", "Zp")
+"""Unicode categories: control characters, bytes that are no UTF-8, and separators of lines."""
+
+
+def _log_pattern(path: Path) -> str:
+    # Slurm takes % for the beginning of a pattern, and with a backslash it knows no pattern
+    if "\\" in str(path):
+        raise UserError(
+            f"{path}: has a backslash, with which Slurm does not tell the logs of jobs apart; take "
+            "another folder (--set out=…)"
+        )
+    return str(path).replace("%", "%%")
+
+
+def _head(job: Job, run_dir: Path, most: int | None) -> str:
+    file = quoted(run_dir / FOLDER / job.file)
     does = {
         "build": "Prepares the items of the run",
         "shards": "Does the shards of the run",
         "judges": "Asks the models behind APIs about the shards of the run",
         "merge": "Joins the shards and writes tables, figures and page of the run",
     }[job.kind]
-    of = f" for {job.model}" if job.model else ""
-    lines = ["#!/bin/bash", f"# {does} {run_dir.name}{of}.", "#"]
+    of = f" for {quoted(job.model)}" if job.model else ""
+    lines = ["#!/bin/bash", f"# {does} {quoted(run_dir.name)}{of}.", "#"]
     lines += [
-        f"# Written by `faithscope submit`; it may be edited. `faithscope resubmit {run_dir}`",
-        "# hands it in again for the shards that lack work. By hand:",
+        "# Written by `faithscope submit`; it may be edited. Shards that lack work are handed in",
+        f"# again by: faithscope resubmit {quoted(run_dir)}",
+        "# By hand:",
         f"#   sbatch {file}",
     ]
     if job.is_array:
@@ -97,19 +144,35 @@ def _head(job: Job, run_dir: Path) -> str:
             "#   sbatch --array=3,7 …                          some shards alone",
             f"#   {SHARDS}=64 sbatch --array=1-64 …   another number of shards",
         ]
+        for offset, numbers in parts_of(range(1, job.shards + 1), most)[1:]:
+            beyond = f"#   sbatch --array=1-{len(numbers)} … {offset}"
+            lines.append(f"{beyond:<47}shards from {numbers[0]} on, beyond MaxArraySize")
     return "\n".join(lines)
 
 
-def _options(job: Job, run_dir: Path, profile: Profile) -> list[str]:
+def parts_of(numbers: Iterable[int], most: int | None) -> list[tuple[int, list[int]]]:
+    """(offset, shards) of the arrays that do some shards; an index is a shard's number less the
+    offset.
+
+    Args:
+        most: the largest index that the cluster takes; None takes one array.
+    """
+    parts: dict[int, list[int]] = {}
+    for n in sorted(numbers):
+        parts.setdefault((n - 1) // most * most if most else 0, []).append(n)
+    return list(parts.items())
+
+
+def _options(job: Job, run_dir: Path, profile: Profile, most: int | None) -> list[str]:
     short = job.kind == "merge"
     partition = profile.partition if job.gpus else profile.cpu_partition or profile.partition
     stem = Path(job.file).stem
     name = run_dir.name + ("" if stem == "shards" else f"-{stem}")
     task = "%A_%a" if job.is_array else "%j"
-    array = f"1-{job.shards}" + (f"%{profile.at_once}" if profile.at_once else "")
-    if job.server and not job.server.key:
-        # one address for all: two tasks on a node would want one port
-        array = f"1-{job.shards}%1"
+    array = f"1-{min(job.shards, most or job.shards)}"
+    # one address for all: two tasks on a node would want one port
+    at_once = "1" if job.server and not job.server.key else profile.at_once
+    array += f"%{at_once}" if at_once else ""
     options = {
         "--job-name=": name,
         "--array=": array if job.is_array else "",
@@ -122,25 +185,26 @@ def _options(job: Job, run_dir: Path, profile: Profile) -> list[str]:
         "--mem=": profile.report_mem if short else profile.mem,
         "--time=": profile.report_time if short else profile.time,
     }
-    lines = [f"#SBATCH {name}{value}" for name, value in options.items() if value]
+    lines = [f"#SBATCH {k}{quoted(v, directive=True)}" for k, v in options.items() if v]
     if not short:
         # with B: the signal reaches the shell below; without it, it reaches no one
         lines.append(f"#SBATCH --signal=B:USR1@{profile.notice}")
         lines.append("#SBATCH --requeue" if profile.requeue != "0" else "#SBATCH --no-requeue")
     lines.append("#SBATCH --open-mode=append")
-    lines.append(f"#SBATCH --output={run_dir}/{FOLDER}/logs/{stem}-{task}.log")
-    return [*lines, *(f"#SBATCH {option}" for option in profile.extra)]
+    log = f"{_log_pattern(run_dir / FOLDER / 'logs' / stem)}-{task}.log"
+    lines.append(f"#SBATCH --output={quoted(log, directive=True)}")
+    return [*lines, *(f"#SBATCH {quoted(option, directive=True)}" for option in profile.extra)]
 
 
 def _start(job: Job, run_dir: Path) -> list[str]:
-    lines = [f"run={shlex.quote(str(run_dir))}"]
+    lines = [f"run={quoted(run_dir)}"]
     if not job.is_array:
         return [*lines, "task=$SLURM_JOB_ID name=main"]
     of_model = f"@{as_file_name(job.model)}" if job.model else ""
     return [
         *lines,
         f"shards=${{{SHARDS}:-{job.shards}}}",
-        "index=${SLURM_ARRAY_TASK_ID:-1}",
+        "index=$((${SLURM_ARRAY_TASK_ID:-1} + ${1:-0}))",
         "shard=$(((index + shards - 1) % shards + 1))   # of 16 shards, 1-16 and 0-15 are all",
         "task=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_}${SLURM_ARRAY_TASK_ID:-$SLURM_JOB_ID}",
         f"name=${{shard}}of$shards{of_model}; ((shards > 1)) || name=main{of_model}",
@@ -153,11 +217,11 @@ def _work(job: Job) -> list[str]:
     else:
         command = ['"${container[@]}" faithscope run "$run/config.yaml" --shard "$shard/$shards"']
         if job.model:
-            command.append(f"--model {shlex.quote(job.model)}")
+            command.append(f"--model {quoted(job.model)}")
         if job.only:
             command.append(f"--only {job.only}")
         if job.workers:
-            command.append(f"--workers {job.workers}")
+            command.append(f"--workers {quoted(job.workers)}")
         if job.server and job.server.key:
             command.append(f'--set "{job.server.key}=[http://127.0.0.1:$port/v1]"')
     return [" \\\n    ".join(command) + " &", *_WAIT]
@@ -167,7 +231,7 @@ def _server(job: Job, server: Server) -> list[str]:
     port = "$((20000 + SLURM_JOB_ID % 20000))" if server.key else str(server.port)
     lines = [
         "# The server on this node; it ends with this script, however that ends.",
-        f"model={shlex.quote(server.model)} gpus={server.gpus} port={port}",
+        f"model={quoted(server.model)} gpus={server.gpus} port={port}",
     ]
     if job.gpus <= server.gpus:
         return [*lines, *_SERVER]
@@ -190,7 +254,8 @@ source "$run/slurm/profile"
 tell() {   # in the job's log, and in its notes for `faithscope status`
   printf '%(%FT%T%z)T %s\\n' -1 "$*" | tee -a "$run/slurm/tasks/$task"
 }
-tell "start job=$SLURM_JOB_ID restart=${SLURM_RESTART_COUNT:-0} node=$(hostname -s)"\
+node=${SLURMD_NODENAME:-$(hostname -s)}
+tell "start job=$SLURM_JOB_ID restart=${SLURM_RESTART_COUNT:-0} node=$node"\
 """.splitlines()
 
 _BEYOND = '((index <= shards)) || { tell "end code=2 no shard $index of $shards"; exit 2; }'

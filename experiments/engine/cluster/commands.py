@@ -117,20 +117,44 @@ def _accounted(jobs: Sequence[str]) -> dict[str, Task]:
     for line in said.splitlines():
         name, state, code, node = line.split("|")[:4]
         # `CANCELLED by 1000`
-        tasks[name] = Task(state.partition(" ")[0], reason=code, node=node)
+        task = Task(state.partition(" ")[0], reason=code, node=node)
+        tasks |= {single: task for single in singles(name)}
     return tasks
+
+
+def settings() -> dict[str, str]:
+    """The settings of the cluster, by name.
+
+    Raises:
+        UserError: scontrol cannot be asked.
+    """
+    said = slurm("scontrol", "show", "config")
+    return dict(re.findall(r"^(\w+)\s*= (.*?)\s*$", said, re.M))
+
+
+def largest_index() -> int | None:
+    """The largest index of an array that the cluster takes; None if it does not say.
+
+    Raises:
+        UserError: scontrol cannot be asked, or the cluster takes no arrays.
+    """
+    size = settings().get("MaxArraySize", "")
+    if not size.isdecimal():
+        return None
+    if int(size) < 2:
+        raise UserError(f"this cluster takes no arrays of jobs (MaxArraySize={size})")
+    return int(size) - 1
 
 
 def completed() -> dict[str, str]:
     """Job or task of an array -> state, for every ended one in the file of jobcomp, where that may
     be read."""
     try:
-        settings = slurm("scontrol", "show", "config")
+        values = settings()
     except UserError:
         return {}
-    values = dict(re.findall(r"^(JobComp\w+)\s*= (.*)$", settings, re.M))
-    path = Path(values.get("JobCompLoc", "").strip())
-    if values.get("JobCompType", "").strip() != "jobcomp/filetxt" or not os.access(path, os.R_OK):
+    path = Path(values.get("JobCompLoc", ""))
+    if values.get("JobCompType") != "jobcomp/filetxt" or not os.access(path, os.R_OK):
         return {}
     text = path.read_text("utf-8", errors="replace")
     states = {}

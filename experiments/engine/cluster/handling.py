@@ -8,7 +8,8 @@ from pathlib import Path
 
 from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine import outputs
-from faithscope.experiments.engine.cluster import commands
+from faithscope.experiments.engine.cluster import FOLDER, commands
+from faithscope.experiments.engine.cluster.batch import text_of
 from faithscope.experiments.engine.cluster.jobs import (
     Job,
     Submitter,
@@ -28,7 +29,9 @@ from faithscope.experiments.engine.cluster.state import (
 )
 from faithscope.experiments.engine.folder import stored_config
 from faithscope.experiments.engine.run import AnyPlan
-from faithscope.experiments.files import StoreError
+from faithscope.experiments.files import StoreError, make_folder
+from faithscope.interp.errors import UserError
+from faithscope.interp.locks import Lock
 
 SECONDS = 10.0
 """Time between two looks at the queue while jobs are waited for."""
@@ -54,12 +57,40 @@ def submit(
         UserError: Slurm refuses a job.
     """
     run_dir = whole.config.run_dir.absolute()
-    if not dry and submissions(run_dir):
-        _refuse_active(run_dir)
-    jobs = jobs_of(whole, shards, gpus, workers)
-    submitter = Submitter(write_files(whole, jobs, profile), dry)
-    chain(submitter, jobs, _passes(run_dir))
+    jobs, most = jobs_of(whole, shards, gpus, workers), _largest_index(dry)
+    here = Path.cwd()
+    files = {job.file: text_of(job, run_dir, profile, here, most) for job in jobs}
+    with _alone(run_dir):
+        if not dry and submissions(run_dir):
+            _refuse_active(run_dir)
+        write_files(whole, files, profile)
+        submitter = Submitter(run_dir, most, dry)
+        try:
+            chain(submitter, jobs, _passes(run_dir))
+        except UserError as error:
+            if not (handed_in := [submission.id for submission in submitter.submissions]):
+                raise
+            # without the jobs that lack, these would work on a run that nothing merges
+            commands.cancel(handed_in)
+            raise UserError(
+                f"{error}; the jobs {', '.join(handed_in)}, which Slurm had taken, were cancelled"
+            ) from error
     return submitter
+
+
+def _alone(run_dir: Path) -> Lock:
+    """Lock held while jobs of a run are handed in or cancelled, by one process at a time."""
+    return Lock(make_folder(run_dir / FOLDER) / ".lock")
+
+
+def _largest_index(dry: bool) -> int | None:
+    """The largest index of an array that the cluster takes; a dry run may do without a cluster."""
+    try:
+        return commands.largest_index()
+    except UserError:
+        if dry:
+            return None
+        raise
 
 
 def _refuse_active(run_dir: Path) -> None:
@@ -91,8 +122,13 @@ def resubmit(
         UserError: Slurm cannot be asked, or refuses a job.
     """
     run_dir = run_dir.absolute()
+    with _alone(run_dir):
+        return _resubmit(run_dir, options, failed, dry)
+
+
+def _resubmit(run_dir: Path, options: Sequence[str], failed: bool, dry: bool) -> Submitter:
     state = _submitted(run_dir, failed)
-    submitter = Submitter(run_dir, dry)
+    submitter = Submitter(run_dir, _largest_index(dry), dry)
     lacking = to_resubmit(state)
     states = {task.job.file: task.state for task in state.others}
     jobs = list({task.job.file: task.job for task in state.tasks}.values())
@@ -135,9 +171,10 @@ def _submitted(run_dir: Path, failed: bool = False) -> ClusterState:
 def cancel(run_dir: Path) -> list[str]:
     """Cancel all jobs of a run that wait or are at work; returns their ids."""
     run_dir = run_dir.absolute()
-    _submitted(run_dir)
-    if active := active_jobs(run_dir):
-        commands.cancel(active)
+    with _alone(run_dir):
+        _submitted(run_dir)
+        if active := active_jobs(run_dir):
+            commands.cancel(active)
     return active
 
 

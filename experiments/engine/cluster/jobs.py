@@ -10,6 +10,7 @@ RUN/slurm/logs/           what each task printed
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +25,7 @@ from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine import planfile
 from faithscope.experiments.engine.append import Appender, whole_lines
 from faithscope.experiments.engine.cluster import FOLDER, commands
-from faithscope.experiments.engine.cluster.batch import Job, Server, text_of
+from faithscope.experiments.engine.cluster.batch import Job, Server, parts_of
 from faithscope.experiments.engine.cluster.profile import Profile
 from faithscope.experiments.engine.folder import check_config, has_records, take_report, to_yaml
 from faithscope.experiments.engine.models.at_hand import models_of, settings_of
@@ -44,23 +45,27 @@ class Submission:
     """Id of the job; for an array, without the index of a task."""
     job: Job
     tasks: tuple[int, ...] = ()
-    """Indices of the array: the numbers of the shards."""
+    """Numbers of the shards that an array does."""
     time: float = 0.0
+    offset: int = 0
+    """Number of a shard less its index in the array."""
 
     def names(self) -> dict[str, int]:
         """Name of each task as squeue has it (`12_3`, or `12` of a single job) -> its shard."""
-        return {f"{self.id}_{n}": n for n in self.tasks} if self.tasks else {self.id: 0}
+        names = {f"{self.id}_{n - self.offset}": n for n in self.tasks}
+        return names or {self.id: 0}
 
 
 class Submitter:
     """Hands in jobs, and stores their ids in the run folder as soon as they have one."""
 
-    def __init__(self, run_dir: Path, dry: bool = False) -> None:
+    def __init__(self, run_dir: Path, most: int | None = None, dry: bool = False) -> None:
         """
         Args:
+            most: the largest index of an array that the cluster takes; None if it is not known.
             dry: whether commands are only collected, with `$JOB1` for the id of the first.
         """
-        self.run_dir, self.dry = run_dir, dry
+        self.run_dir, self.most, self.dry = run_dir, most, dry
         self.commands: list[str] = []
         """The commands, as a person would type them."""
         self.submissions: list[Submission] = []
@@ -71,27 +76,57 @@ class Submitter:
         tasks: Sequence[int] = (),
         options: Sequence[str] = (),
         after: Mapping[str, Sequence[str]] | None = None,
-    ) -> str:
-        """Hand in a job; returns its id.
+    ) -> list[str]:
+        """Hand in a job; returns its id, or those of the arrays in which its shards are done.
 
         Args:
             tasks: numbers of the shards that an array does; none means those of its file.
             options: options of sbatch.
             after: `afterany` or `afterok` -> ids of jobs that must have ended.
         """
-        clauses = [f"{kind}:{':'.join(jobs)}" for kind, jobs in (after or {}).items() if jobs]
-        words = [f"--dependency={','.join(clauses)}"] if clauses else []
+        needed = {kind: list(ids) for kind, ids in (after or {}).items()}
+        if not job.is_array:
+            return [self._hand_in(job, [], 0, options, needed)]
+        numbers = tasks or range(1, job.shards + 1)
+        ids: list[str] = []
+        parts = parts_of(numbers, self.most)
+        limit = self._limit(job)
+        for offset, part in parts:
+            words = []
+            if tasks or len(parts) > 1:
+                words = [f"--array={commands.as_indices(n - offset for n in part)}{limit}"]
+            ids.append(self._hand_in(job, part, offset, [*words, *options], needed))
+            if limit:
+                needed["afterany"] = [*needed.get("afterany", ()), ids[-1]]
+        return ids
+
+    def _limit(self, job: Job) -> str:
+        """How many shards may run at a time, as the batch file has it: `%4`, or nothing."""
+        text = (self.run_dir / FOLDER / job.file).read_text("utf-8")
+        found = re.search(r"^#SBATCH --array=\S*?(%\d+)$", text, re.M)
+        return found[1] if found else ""
+
+    def _hand_in(
+        self,
+        job: Job,
+        shards: Sequence[int],
+        offset: int,
+        options: Sequence[str],
+        after: Mapping[str, Sequence[str]],
+    ) -> str:
+        clauses = [f"{kind}:{':'.join(jobs)}" for kind, jobs in after.items() if jobs]
+        dependency = [f"--dependency={','.join(clauses)}"] if clauses else []
         # else a job stays in the queue for ever whose preparation failed
-        words += ["--kill-on-invalid-dep=yes"] if (after or {}).get("afterok") else []
-        words += [f"--array={commands.as_indices(tasks)}"] if tasks else []
-        command = ["sbatch", "--parsable", *words, *options]
-        command.append(str(self.run_dir / FOLDER / job.file))
+        words = ["--kill-on-invalid-dep=yes"] if after.get("afterok") else []
+        words += [*options, str(self.run_dir / FOLDER / job.file)]
+        words += [str(offset)] if offset else []
         name = f"JOB{len(self.commands) + 1}"
-        typed = " ".join(word if "$JOB" in word else shlex.quote(word) for word in command)
+        # ids of a dry run are variables, which quotes would hide
+        typed = " ".join(["sbatch --parsable", *dependency, *map(shlex.quote, words)])
         self.commands.append(f"{name}=$({typed})")
+        command = ["sbatch", "--parsable", *dependency, *words]
         of = f"${name}" if self.dry else commands.submit(command)
-        shards = tuple(tasks) or tuple(range(1, job.shards + 1)) if job.is_array else ()
-        submission = Submission(of, job, shards, time.time())
+        submission = Submission(of, job, tuple(shards), time.time(), offset)
         self.submissions.append(submission)
         if not self.dry:
             with Appender(sync=True) as jobs:
@@ -112,7 +147,7 @@ def _submission(values: dict[str, Any]) -> Submission:
     job = values["job"]
     server = Server(**job["server"]) if job["server"] else None
     return Submission(
-        values["id"], Job(**job | {"server": server}), tuple(values["tasks"]), values["time"]
+        **values | {"job": Job(**job | {"server": server}), "tasks": tuple(values["tasks"])}
     )
 
 
@@ -185,8 +220,11 @@ def _server(config: FolderConfig, subject: str) -> Server | None:
     return None
 
 
-def write_files(whole: AnyPlan, jobs: Sequence[Job], profile: Profile) -> Path:
-    """Write config, plan, profile and batch files into the run folder; returns its full path.
+def write_files(whole: AnyPlan, files: Mapping[str, str], profile: Profile) -> None:
+    """Write config, plan, profile and batch files into the run folder.
+
+    Args:
+        files: name -> text of each batch file.
 
     Raises:
         StoreError: the run folder was made with another config.
@@ -203,10 +241,8 @@ def write_files(whole: AnyPlan, jobs: Sequence[Job], profile: Profile) -> Path:
     if not whole.prepares:
         planfile.write(run_dir, whole.stored())
     write_atomically(run_dir / FOLDER / "profile", profile.text)
-    for job in jobs:
-        text = text_of(job, run_dir, profile, Path.cwd())
-        write_atomically(run_dir / FOLDER / job.file, text)
-    return run_dir
+    for name, text in files.items():
+        write_atomically(run_dir / FOLDER / name, text)
 
 
 def chain(
@@ -228,7 +264,7 @@ def chain(
     """
     built: list[str] = []
     ended: list[str] = list(after)
-    before: dict[str | None, str] = {}
+    before: dict[str | None, list[str]] = {}
     for job in jobs:
         chosen = tasks(job)
         if chosen is None:
@@ -237,11 +273,10 @@ def chain(
             submitter.submit(job, options=options(job), after={"afterany": ended})
             continue
         for _ in range(passes if job.is_array else 1):
-            earlier = [before[job.model]] if job.model in before else []
-            needed = {"afterok": built, "afterany": earlier}
-            of = submitter.submit(job, chosen, options(job), needed)
+            needed = {"afterok": built, "afterany": before.get(job.model, ())}
+            ids = submitter.submit(job, chosen, options(job), needed)
             if job.kind == "build":
-                built.append(of)
+                built += ids
             else:
-                before[job.model] = of
-        ended += [before[job.model]] if job.is_array else []
+                before[job.model] = ids
+        ended += before[job.model] if job.is_array else ()

@@ -7,6 +7,7 @@ ended well with other items than are planned now.
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from faithscope.experiments.engine.listing import columns
 from faithscope.experiments.engine.memory_kills import add_kill
 from faithscope.experiments.engine.merge import own_runs
 from faithscope.experiments.engine.planfile import Planned, Shard, StoredPlan
+from faithscope.experiments.files import StoreError
 
 OUT_OF_MEMORY = "OUT_OF_MEMORY"
 _REASONS = {
@@ -178,7 +180,7 @@ class ClusterState:
             lines += [f"{row}  {why}".rstrip() for row, why in zip(rows, whys, strict=True)]
         lines += self.notes
         if any(task.state == "failed" for task in self.tasks):
-            lines.append(f"do: faithscope resubmit {self.run_dir}")
+            lines.append(f"do: faithscope resubmit {shlex.quote(str(self.run_dir))}")
         return lines
 
 
@@ -247,10 +249,14 @@ def _why(
     run_dir: Path, submission: Submission, name: str, note: Note | None, task: Task | None
 ) -> str:
     """Why a job ended, in words."""
+    if task and task.reason == "DependencyNeverSatisfied":
+        return "was not started, since a job before it failed"
     if task and task.state in _REASONS and not (note and note.signal == "USR1"):
         return _REASONS[task.state]
+    log = run_dir / FOLDER / "logs" / f"{Path(submission.job.file).stem}-{name}.log"
+    text = log.read_text("utf-8", errors="replace") if log.is_file() else ""
     if note is None:
-        return f"never started ({task.state})" if task else "is not known to Slurm, nor started"
+        return _why_not_started(log, text, task)
     if note.signal == "USR1":
         return "stopped before its time limit"
     if note.signal:
@@ -266,15 +272,28 @@ def _why(
             return "stopped early; see its log"
     if note.text:
         return note.text
-    log = run_dir / FOLDER / "logs" / f"{Path(submission.job.file).stem}-{name}.log"
-    text = log.read_text("utf-8", errors="replace") if log.is_file() else ""
     errors = [line for line in text.splitlines() if line.startswith("error: ")]
     return errors[-1] if errors else f"ended with code {note.code}; see {log}"
 
 
+def _why_not_started(log: Path, text: str, task: Task | None) -> str:
+    if task is None:
+        return "is not known to Slurm, nor started"
+    said = f"never started ({', '.join(filter(None, (task.state, task.reason, task.node)))})"
+    if lines := text.strip().splitlines():
+        return f"{said}; its log ends with: {lines[-1]}"
+    return f"{said}; it has no log, so its node cannot write {log}, which all nodes must share"
+
+
 def active_jobs(run_dir: Path) -> list[str]:
-    """Ids of all jobs of a run that wait or are at work."""
-    known, _ = commands.tasks_of([s.id for s in submissions(run_dir)])
+    """Ids of all jobs of a run that wait or are at work.
+
+    Raises:
+        StoreError: Slurm cannot be asked.
+    """
+    known, notes = commands.tasks_of([s.id for s in submissions(run_dir)])
+    if notes:
+        raise StoreError("; ".join(notes))
     active = [name for name, task in known.items() if task.waits or task.is_at_work]
     return list(dict.fromkeys(name.partition("_")[0] for name in active))
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from faithscope.experiments.analysis.exports.chains_to_label import Chain, alone
@@ -19,6 +19,7 @@ from faithscope.experiments.engine.append import Appender, cut_torn_line, whole_
 from faithscope.experiments.engine.units import checked, sealed
 from faithscope.experiments.files import StoreError, make_folder
 from faithscope.interp.errors import UserError
+from faithscope.interp.locks import Lock
 
 LEVELS = (0, 2, 1)
 """The sheet's labels (A.3) in order: unfaithful, uncertain, faithful. Definition 1 of the paper
@@ -139,7 +140,7 @@ def at_work(folder: Path, name: str) -> Iterator[Appender]:
         raise UserError(
             f"--as {name!r}: names a file; give at most 40 letters, digits, '-' and '_'"
         )
-    lock = FileLock(make_folder(folder / ".locks") / f"{name}.lock")
+    lock = Lock(make_folder(folder / ".locks") / f"{name}.lock")
     try:
         lock.acquire(timeout=0)
     except Timeout:

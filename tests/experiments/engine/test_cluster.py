@@ -310,6 +310,47 @@ def test_an_index_beyond_the_shards_is_refused(
     assert (note.code, note.text) == (2, "no shard 3 of 2")
 
 
+def test_odd_values_of_a_batch_file_are_single_words_for_bash(tmp_path: Path) -> None:
+    odd = Path("/with 'a\" #c %j $(touch made);`x`~{a,b}/ é")
+    profile = Profile(partition="two words", extra=("--comment=a #b", "--nice"))
+    job = Job("shards", 5, model="org/$m odel", workers="2")
+    text = text_of(job, odd, profile, odd, most=2)
+    told = [line for line in text.splitlines() if line.startswith("#SBATCH")]
+    assert told[1] == "#SBATCH --array=1-2"
+    assert told[2] == '#SBATCH --partition="two words"'
+    assert told[-3:] == [
+        '#SBATCH --output="/with \'a\\" #c %%j $(touch made);`x`~{a,b}/ é/slurm/logs/'
+        'shards-org-m-odel-%A_%a.log"',
+        '#SBATCH "--comment=a #b"',
+        "#SBATCH --nice",
+    ]
+    assert [" ".join(line.split()) for line in text.splitlines() if "beyond" in line] == [
+        "# sbatch --array=1-2 … 2 shards from 3 on, beyond MaxArraySize",
+        "# sbatch --array=1-1 … 4 shards from 5 on, beyond MaxArraySize",
+    ]
+    (assigned,) = [line for line in text.splitlines() if line.startswith("run=")]
+    said = subprocess.run(
+        ["bash", "-c", f'{assigned}; printf %s "$run"'], capture_output=True, text=True, check=True
+    )
+    assert said.stdout == str(odd)
+
+
+@pytest.mark.parametrize("character", ["\n", "\r", "\t", "\x1b", "\x85", "\u2028", "\udcff"])
+def test_control_characters_in_a_batch_file_are_refused(character: str) -> None:
+    name = f"a{character}touch made #"
+    plain, run = Path("/work"), Path("/runs/one")
+    for job, folder, profile, working_dir in (
+        (Job("merge"), run / name, Profile(), plain),
+        (Job("merge"), run, Profile(), plain / name),
+        (Job("merge"), run, Profile(account=name), plain),
+        (Job("shards", 2, model=name), run, Profile(), plain),
+    ):
+        with pytest.raises(UserError, match="which no batch file can hold"):
+            text_of(job, folder, profile, working_dir)
+    with pytest.raises(UserError, match="has a backslash, with which Slurm does not tell"):
+        text_of(Job("merge"), run / "a\\b", Profile(), plain)
+
+
 def test_a_server_has_the_first_gpus_of_its_job_and_the_worker_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -94,8 +94,24 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def two_running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
+    with slurm(tmp_path_factory.mktemp("slurm"), nodes=2, records=True) as running:
+        yield running
+
+
 @pytest.fixture
 def cluster(running: Slurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    return _cluster(running, tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def two_nodes(two_running: Slurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """A cluster of two nodes, of whose ended jobs sacct knows."""
+    return _cluster(two_running, tmp_path, monkeypatch)
+
+
+def _cluster(running: Slurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     command = tmp_path / "bin" / "faithscope"
     command.parent.mkdir()
     command.write_text(COMMAND.format(python=sys.executable))
@@ -345,3 +361,88 @@ def test_the_queue_is_known_from_the_records_of_ended_jobs_too(cluster: Cluster)
     assert notes == []
     assert commands.tasks_of(["1"]) == ({}, [])
     subprocess.run(["scancel", job], check=False)
+
+
+def test_two_submits_at_once_with_more_shards_than_an_array_has_give_the_tables_of_one_process(
+    two_nodes: Cluster,
+) -> None:
+    small = {"data": {"limit": 24}, "generation": {"batch_size": 1}, "probes": ["attention"]}
+    assert execute(["run", two_nodes.config("alone", **small)]) == 0
+    odd = two_nodes.folder / "a 'b\" #c %j $(touch made);"
+    config = two_nodes.config("odd", **small, out=str(odd))
+    command = ["faithscope", "submit", config, "--shards", "20", "--profile", two_nodes.profile()]
+    both = [subprocess.Popen([*command, "--wait"], stderr=subprocess.PIPE) for _ in range(2)]
+    said = [process.communicate()[1].decode() for process in both]
+    assert sorted(process.returncode for process in both) == [0, 2]
+    assert sum("wait or are at work" in text for text in said) == 1
+    arrays = [s for s in submissions(odd / "odd") if s.job.is_array]
+    assert [(s.offset, len(s.tasks)) for s in arrays] == [(0, 17), (17, 3)]
+    state = cluster_state(odd / "odd")
+    assert [task.shard for task in state.shards] == [*range(1, 21)]
+    assert {task.state for task in state.tasks} == {"done"}
+    assert {task.note.node for task in state.shards if task.note} == {"node1", "node2"}
+    assert not list(two_nodes.folder.rglob("made"))
+    tables = {p.name: p.read_bytes() for p in (odd / "odd" / "tables").glob("*.csv")}
+    assert tables == two_nodes.tables("alone") != {}
+
+
+def test_a_node_that_fails_is_named_and_its_shards_are_done_elsewhere(two_nodes: Cluster) -> None:
+    slurm, small = two_nodes.slurm, {"data": {"limit": 16}, "generation": {"batch_size": 1}}
+    assert execute(["run", two_nodes.config("alone", **small)]) == 0
+    config, run = two_nodes.config("failing", **small), two_nodes.run("failing")
+    profile = Path(two_nodes.profile())
+    profile.write_text(profile.read_text().replace("requeue=1", "requeue=0") + "cpus=4\n")
+    freezer = Freezer(run, {1, 2, 3, 4}, 4)
+    assert execute(["submit", config, "--shards", "4", "--profile", str(profile)]) == 0
+    slurm.wait("shards are idle", lambda: not freezer.left, PATIENCE)
+    nodes = {task.shard: task.note.node for task in cluster_state(run).shards if task.note}
+    lost = {shard for shard, node in nodes.items() if node == "node2"}
+    assert 0 < len(lost) < 4
+    slurm.stop("slurmd:node2")
+    for number in nodes:
+        shell, worker = processes(number, 4)
+        if number not in lost:
+            worker.send_signal(signal.SIGCONT)
+            continue
+        # the daemon of the job, which would tell of its end, goes first
+        for process in (*shell.parents()[:1], shell, worker):
+            process.kill()
+    slurm.wait("jobs are at work", lambda: not cluster_state(run).active, PATIENCE)
+    whys = {task.shard: task.why for task in cluster_state(run).shards if task.state == "failed"}
+    assert whys == dict.fromkeys(lost, "its node failed")
+    assert execute(["resubmit", str(run), "--wait"]) == 0
+    assert {t.note.node for t in cluster_state(run).shards if t.note} == {"node1"}
+    assert two_nodes.tables("failing") == two_nodes.tables("alone") != {}
+    slurm.start("slurmd:node2")
+    slurm.wait("node2 is away", lambda: "node2" in slurm("sinfo", "-h", "-t", "idle", "-N"), 120)
+
+
+def test_a_job_that_never_started_has_its_reason_from_the_records_of_sacct(
+    two_nodes: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slurm, run = two_nodes.slurm, two_nodes.run("held")
+    config = two_nodes.config("held", data={"limit": 2}, probes=["attention"])
+    profile = Path(two_nodes.profile())
+    profile.write_text(profile.read_text() + "extra=(--hold '--comment=two words')\n")
+    assert execute(["submit", config, "--shards", "1", "--profile", str(profile)]) == 0
+    (run / "slurm" / "logs").rename(run / "slurm" / "other")
+    ids = [submission.id for submission in submissions(run)]
+    slurm("scontrol", "release", *ids)
+    slurm.wait("jobs wait", lambda: not cluster_state(run).active, PATIENCE)
+    slurm.wait("squeue knows them", lambda: not slurm.states(), PATIENCE, pause=5)
+    (task,) = cluster_state(run).shards
+    log = run / "slurm" / "logs" / f"shards-{task.name}.log"
+    assert task.why == (
+        f"never started (FAILED, 0:53, node1); it has no log, so its node cannot write {log}, "
+        "which all nodes must share"
+    )
+    (run / "slurm" / "other").rename(run / "slurm" / "logs")
+    (run / "slurm" / "profile").write_text("echo no module of this name; exit 1\n")
+    assert execute(["resubmit", str(run)]) == 0
+    slurm("scontrol", "release", submissions(run)[-2].id)
+    slurm.wait("a job waits", lambda: not cluster_state(run).shards[0].is_active, PATIENCE)
+    assert cluster_state(run).shards[0].why.endswith("its log ends with: no module of this name")
+    capsys.readouterr()
+    assert execute(["cancel", str(run)]) == 0
+    assert execute(["status", str(run)]) == 0
+    assert "its log ends with: no module of this name" in capsys.readouterr().out
