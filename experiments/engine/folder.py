@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -56,14 +57,21 @@ def run_folder(run_dir: str | Path) -> Path:
 
 
 def read_config(run_dir: str | Path, must_be: type[C] = FolderConfig) -> C:
-    """The resolved config of a run; its models need not be on this machine."""
-    path = existing_run(run_dir) / "config.yaml"
-    return load_config(path, must_be=must_be, at_hand=False)
+    """The resolved config of a run; its models need not be on this machine.
+
+    Raises:
+        StoreError: the file was changed after the records were made.
+    """
+    folder = existing_run(run_dir)
+    config = load_config(folder / "config.yaml", must_be=must_be, at_hand=False)
+    _check_unchanged(folder, config)
+    return config
 
 
 def read_environment(run_dir: Path) -> dict[str, Any]:
     """The content of environment.json: `schema` of the records, `sessions` (one per start of the
-    run), and `models` (what each turned out to be); empty where there is no such file."""
+    run), `models` (what each turned out to be) and `config` (with which the records were begun);
+    empty where there is no such file."""
     path = run_dir / "environment.json"
     if not path.is_file():
         return {"schema": SCHEMA, "sessions": [], "models": {}}
@@ -115,16 +123,34 @@ def check_config(config: FolderConfig, in_use: bool = False) -> None:
     if not path.is_file():
         raise StoreError(f"{run_dir}: has records but no config.yaml; move it away")
     _check_schema(run_dir)
+    _check_unchanged(run_dir, config)
     differing = differences(stored_config(run_dir), config.model_dump(mode="json"), config.FREE)
     if differing:
-        changes = "; ".join(
-            f"{k}: {json.dumps(there)} there, {json.dumps(here)} now"
-            for k, there, here in differing
-        )
         raise StoreError(
-            f"{run_dir}: was made with another config ({changes}); "
+            f"{run_dir}: was made with another config ({_listed(differing)}); "
             "use another name (--set name=…), or delete the folder"
         )
+
+
+def _check_unchanged(run_dir: Path, config: FolderConfig) -> None:
+    begun = read_environment(run_dir).get("config")
+    if not isinstance(begun, dict) or not has_records(run_dir):
+        return
+    sections = tuple(f"{name}." for name in config.SHOWN)
+    ignored = (*config.FREE, *config.SHOWN, *sections)
+    if differing := differences(begun, stored_config(run_dir), ignored):
+        raise StoreError(
+            f"{run_dir / 'config.yaml'}: was changed after its records were made "
+            f"({_listed(differing)}); change it back, or run the changed one under another name "
+            "(--set name=…)"
+        )
+
+
+def _listed(differing: Iterable[tuple[str, Any, Any]]) -> str:
+    return "; ".join(
+        f"{key}: {json.dumps(there)} there, {json.dumps(here)} now"
+        for key, there, here in differing
+    )
 
 
 def _check_schema(run_dir: Path) -> None:

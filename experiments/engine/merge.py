@@ -260,6 +260,8 @@ def _join_environments(folders: Sequence[Path], into: Path) -> list[dict[int, in
         numbers.append(of_folder)
         for model, facts in theirs["models"].items():
             joined["models"].setdefault(model, facts)
+        if "config" in theirs:
+            joined.setdefault("config", theirs["config"])
     sessions.append({"worker": "merged", "folders": [str(f) for f in folders]})
     write_environment(into, joined)
     return numbers

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.config.study import Stages, study_of
@@ -29,6 +29,7 @@ from faithscope.experiments.engine.folder import (
     existing_run,
     has_records,
     read_environment,
+    stored_config,
     take_report,
     to_yaml,
     write_environment,
@@ -37,6 +38,7 @@ from faithscope.experiments.engine.index import Index, beside, drop_lost
 from faithscope.experiments.engine.planfile import StoredPlan, counted
 from faithscope.experiments.engine.units import Key, Unit, check_heads
 from faithscope.experiments.files import StoreError, make_folder, unwritable, write_atomically
+from faithscope.interp.locks import Lock
 
 
 def read_records(run_dir: str | Path, *probes: str) -> list[dict[str, Any]]:
@@ -73,7 +75,7 @@ def hold(run_dir: Path, worker: str) -> Iterator[None]:
     Raises:
         StoreError: another process holds it, or the folder cannot be written.
     """
-    lock = FileLock(make_folder(run_dir / ".locks") / f"{worker}.lock")
+    lock = Lock(make_folder(run_dir / ".locks") / f"{worker}.lock")
     try:
         lock.acquire(timeout=0)
     except Timeout:
@@ -89,9 +91,9 @@ def hold(run_dir: Path, worker: str) -> Iterator[None]:
         lock.release()
 
 
-def outputs_lock(run_dir: Path) -> FileLock:
+def outputs_lock(run_dir: Path) -> Lock:
     """Lock that is held while tables, figures and page are written, by one process at a time."""
-    return FileLock(make_folder(run_dir / ".locks") / "outputs.lock")
+    return Lock(make_folder(run_dir / ".locks") / "outputs.lock")
 
 
 class Store:
@@ -223,10 +225,10 @@ class Store:
             write_environment(self.run_dir, environment)
 
     @cached_property
-    def _shared_lock(self) -> FileLock:
-        return FileLock(self.run_dir / ".locks" / "folder.lock")
+    def _shared_lock(self) -> Lock:
+        return Lock(self.run_dir / ".locks" / "folder.lock")
 
-    def shared(self) -> FileLock:
+    def shared(self) -> Lock:
         """Lock that is held while a file is written that all workers of a run folder share."""
         return self._shared_lock
 
@@ -234,7 +236,7 @@ class Store:
         folder = self.run_dir / ".locks"
         own_locks = {f"{self.worker}.lock", "folder.lock", "outputs.lock"}
         for path in (p for p in folder.glob("*.lock") if p.name not in own_locks):
-            lock = FileLock(path)
+            lock = Lock(path)
             try:
                 lock.acquire(timeout=0)
             except Timeout:
@@ -251,11 +253,13 @@ class Store:
         sessions += [{"worker": LOST} for _ in range(len(sessions), last)]
         sessions.append({"worker": self.worker, **self.environment})
         self.session = len(sessions)
-        write_environment(self.run_dir, environment)
         if not others and not has_records(self.run_dir):
             write_atomically(self.run_dir / "config.yaml", to_yaml(self.config))
+            environment.pop("config", None)
         else:
             take_report(self.config)
+        environment.setdefault("config", stored_config(self.run_dir))
+        write_environment(self.run_dir, environment)
 
     def _keep_plan(self, others: bool) -> None:
         if self.plan is None or planfile.digest(self.run_dir) == self.plan.digest:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
+import os
 import resource
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bad_input import outputs, refused, write
+from bad_input import ITEMS, outputs, refused, write
 from damage import HELD, WAYS, Damaged
 
 from faithscope.experiments.cli import execute
@@ -64,10 +67,41 @@ def test_a_limit_on_file_size(tmp_path: Path, finished: dict[str, bytes]) -> Non
     assert outputs(tmp_path / "t") == finished
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ("planted:faithful", "planted:hint", "model.name"),
+        (f"limit: {ITEMS}", "limit: 1", "data.limit"),
+    ],
+)
+def test_a_config_that_was_changed_beside_its_records_is_refused(
+    finished_copy: str, tmp_path: Path, old: str, new: str, key: str
+) -> None:
+    config, run = tmp_path / "t" / "config.yaml", str(tmp_path / "t")
+    config.write_text(config.read_text().replace(old, new))
+    for command in (["run", str(config)], ["report", run], ["merge", run]):
+        line = refused(*command)
+        assert f"{config}: was changed after its records were made ({key}: " in line
+        assert "change it back, or run the changed one under another name" in line
+
+
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     line = refused("run", write(tmp_path, out=str(tmp_path / "file/runs")))
     assert f"{tmp_path}/file/runs/t/records: cannot be written (Not a directory)" in line
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS])
+def test_a_file_system_without_locks_is_refused(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def flock(file: int, operation: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    path = write(tmp_path)
+    monkeypatch.setattr(fcntl, "flock", flock)
+    assert "this file system has no locks" in refused("run", path)
+    assert not list((tmp_path / "t").glob("records/*"))
 
 
 @pytest.mark.slow
