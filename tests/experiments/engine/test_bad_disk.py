@@ -16,7 +16,10 @@ from bad_input import ITEMS, outputs, refused, write
 from damage import HELD, WAYS, Damaged
 
 from faithscope.experiments.cli import execute
+from faithscope.experiments.config.load import load_config
+from faithscope.experiments.engine.folder import check_config
 from faithscope.experiments.engine.store import hold
+from faithscope.experiments.files import StoreError
 
 
 @contextlib.contextmanager
@@ -79,10 +82,11 @@ def test_a_config_that_was_changed_beside_its_records_is_refused(
 ) -> None:
     config, run = tmp_path / "t" / "config.yaml", str(tmp_path / "t")
     config.write_text(config.read_text().replace(old, new))
-    for command in (["run", str(config)], ["report", run], ["merge", run]):
-        line = refused(*command)
-        assert f"{config}: was changed after its records were made ({key}: " in line
-        assert "change it back, or run the changed one under another name" in line
+    line = refused("report", run)
+    assert f"{config}: was changed after its records were made ({key}: " in line
+    assert "change it back, or run the changed one under another name" in line
+    with pytest.raises(StoreError, match=f"made \\({key}: "):
+        check_config(load_config(config))
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
