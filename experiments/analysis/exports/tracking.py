@@ -35,10 +35,17 @@ def track(config: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]) -> None
     if name is None:
         return
     try:
-        tracker = importlib.import_module(name)
-    except ImportError as error:  # a run checks that before it starts, a report may stand elsewhere
-        print(f"note: not tracked, since {name} cannot be imported: {error}", file=sys.stderr)
-        return
+        said = _sent(importlib.import_module(name), config, tables)
+    # whatever the tracker, its server or the network come up with: the tables are written
+    except (Exception, SystemExit) as error:
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        said = (
+            f"note: not tracked with {name} ({reason}); `faithscope report` sends the tables again"
+        )
+    print(said, file=sys.stderr)
+
+
+def _sent(tracker: Any, config: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]) -> str:
     summary, curves, left = Numbers(), defaultdict[int, Numbers](Numbers), []
     for of_table, table in tables.items():
         values = list(numbers(of_table, table))
@@ -47,11 +54,12 @@ def track(config: Mapping[str, Any], tables: Mapping[str, pd.DataFrame]) -> None
             continue
         for metric, step, value in values:
             (summary if step is None else curves[step])[metric] = value
+    name = config["tracking"]
     send = _to_mlflow if name == "mlflow" else _to_wandb_or_trackio
     send(tracker, config, summary, dict(sorted(curves.items())))
     n = len({metric for of_step in curves.values() for metric in of_step})
     more = f"; too large to send: {', '.join(left)}" if left else ""
-    print(f"tracked with {name}: {len(summary)} numbers, {n} curves{more}", file=sys.stderr)
+    return f"tracked with {name}: {len(summary)} numbers, {n} curves{more}"
 
 
 def numbers(name: str, table: pd.DataFrame) -> Iterator[tuple[str, int | None, float]]:

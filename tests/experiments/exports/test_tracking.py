@@ -159,4 +159,20 @@ def test_rows_that_text_names_are_numbers_and_others_are_curves() -> None:
 
 def test_a_report_elsewhere_says_that_it_tracks_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     track({"name": "t", "tracking": "no_such_tracker"}, {})
-    assert "not tracked, since no_such_tracker cannot be imported" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "not tracked with no_such_tracker (ModuleNotFoundError: No module named" in said
+
+
+@pytest.mark.parametrize(
+    "breaks", ["raise TypeError('no server')", "raise SystemExit('no server')"]
+)
+def test_a_tracker_that_fails_costs_no_tables(
+    breaks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = f"failing_{breaks.split()[1][:4].lower()}"
+    (tmp_path / f"{name}.py").write_text(f"def init(**more):\n    {breaks}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    track({"name": "t", "tracking": name}, {})
+    said = capsys.readouterr().err
+    assert f"not tracked with {name} (" in said
+    assert "no server); `faithscope report` sends the tables again" in said
