@@ -42,7 +42,7 @@ _BROKEN: dict[tuple[Kind, str], str] = {}
 
 
 def extensions(
-    kind: Kind, a: type | None = None, taken: Container[str] = (), begins: str = ""
+    kind: Kind, a: Any = None, taken: Container[str] = (), begins: str = ""
 ) -> dict[str, Any]:
     """Name -> what installed packages add of a kind.
 
@@ -107,7 +107,7 @@ def extension(kind: Kind, name: str, asked_by: str) -> Any:
     raise UserError(f"{asked_by}: no installed package has {name!r} in faithscope.{kind}{remedy}")
 
 
-def _loaded(kind: Kind, entry: EntryPoint, a: type | None = None) -> Any:
+def _loaded(kind: Kind, entry: EntryPoint, a: Any = None) -> Any:
     try:
         added = entry.load()
     # a test module that skips itself, or a script that exits, raises no Exception

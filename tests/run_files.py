@@ -21,3 +21,11 @@ def write_yaml(path: Path, values: Mapping[str, Any]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(yaml.safe_dump(dict(values)), "utf-8")
     return path
+
+
+def write_config(run_dir: Path, text: str) -> None:
+    """Give a run another config, as if it had been made with this one."""
+    (run_dir / "config.yaml").write_text(text, "utf-8")
+    path = run_dir / "environment.json"
+    environment = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps(environment | {"config": yaml.safe_load(text)}), "utf-8")

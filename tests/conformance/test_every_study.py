@@ -16,6 +16,7 @@ from bad_input import refused
 from browser import browser
 from cases import CASES, Case, Setting, run_folder
 from pages import faults
+from run_files import write_config
 from run_folders import (
     Start,
     every_run,
@@ -95,7 +96,7 @@ def test_it_opens_where_its_models_are_not(
     config = (moved / "config.yaml").read_text("utf-8")
     for folder in tiny_models.values():
         config = config.replace(folder, f"{folder}-gone")
-    (moved / "config.yaml").write_text(config, "utf-8")
+    write_config(moved, config)
     run, before = load_run(moved), load_run(undisturbed)
     assert run.config.seed == before.config.seed
     assert run.failures == []
@@ -118,7 +119,7 @@ def test_a_report_needs_neither_data_nor_prompts(undisturbed: Path, tmp_path: Pa
     moved = Path(shutil.copytree(undisturbed, tmp_path / "moved"))
     shutil.rmtree(moved / "tables")
     config, folder = (moved / "config.yaml").read_text("utf-8"), str(undisturbed.parents[1])
-    (moved / "config.yaml").write_text(config.replace(folder, f"{folder}-gone"), "utf-8")
+    write_config(moved, config.replace(folder, f"{folder}-gone"))
     assert execute(["report", str(moved)]) == 0
     assert outputs(moved) == outputs(undisturbed)
 

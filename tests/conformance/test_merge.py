@@ -9,6 +9,7 @@ import pytest
 import yaml
 from bad_input import refused
 from cases import CASES, Setting
+from run_files import write_config
 from run_folders import outputs
 
 from faithscope.experiments.cli import execute
@@ -64,7 +65,7 @@ def test_parts_of_different_runs_are_refused_with_the_difference(
     values = yaml.safe_load((other / "config.yaml").read_text())
     section, _, name = key.rpartition(".")
     (values[section] if section else values)[name] = value
-    (other / "config.yaml").write_text(yaml.safe_dump(values))
+    write_config(other, yaml.safe_dump(values))
     assert expected in refused("merge", parts[0], other, "--into", tmp_path / "m")
     assert not (tmp_path / "m").exists()
 
@@ -73,7 +74,7 @@ def test_parts_of_other_data_are_refused_with_the_item(
     parts: list[Path], config: Path, tmp_path: Path
 ) -> None:
     other = part_of(config, 2, tmp_path / "other", "n=4")
-    (other / "config.yaml").write_bytes((parts[1] / "config.yaml").read_bytes())
+    write_config(other, (parts[1] / "config.yaml").read_text("utf-8"))
     message = refused("merge", parts[0], other, "--into", tmp_path / "m")
     assert "of task 'numbers' for " in message
     assert "is in one of them only" in message
