@@ -8,10 +8,14 @@ from pathlib import Path
 _STRETCH, _STRETCHES = 1 << 20, 32
 
 
-def folder_fingerprint(path: Path) -> str:
-    """A digest of a folder's files, or of one file: sizes, and stretches of a megabyte
-    throughout."""
+def folder_fingerprint(path: Path, kinds: tuple[str, ...] = ("",)) -> str:
+    """A digest of a folder's files, or of one file: sizes, and stretches of a megabyte throughout.
+
+    Args:
+        kinds: endings of the folder's files that count; all by default.
+    """
     files = sorted(p for p in path.iterdir() if p.is_file()) if path.is_dir() else [path]
+    files = [p for p in files if p.name.endswith(kinds) or p == path]
     digest = hashlib.sha256()
     for file in files:
         size = file.stat().st_size

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import torch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -27,6 +29,10 @@ class LoadedModel(Speaks):
     format: ReasoningFormat
     end_ids: frozenset[int]
     revision: str | None = None
+    files: Path | None = None
+    """Folder of its weights; None of those that the hub's cache holds, or memory alone."""
+    adapter: Mapping[str, str] | None = None
+    """What tells an adapter, its base model and their versions from others (`interp.adapted`)."""
     tree_reason: str | None = None
     """Why the packed forest cannot serve this model; None if it can."""
     flex_reason: str | None = "not tried"

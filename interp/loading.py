@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,8 +18,10 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
+from transformers.utils.peft_utils import find_adapter_config_file
 
 from faithscope.interp import (
+    adapted,
     adapters,
     attention,
     flex,
@@ -80,21 +81,15 @@ def load(
             describes another model than the files hold; or a check fails.
     """
     if (folder := adapters.adapter_folder(name)) is not None:
-        base = load(
-            adapters.base_of(folder),
-            dtype=dtype,
-            device=device,
-            revision=revision,
-            quantize=quantize,
-            device_map=device_map,
-            trust_remote_code=trust_remote_code,
-            verify_model=False,
-        )
-        attention.hand_back(base.hf)
-        adapted = adapters.put_on(base.hf, folder)
-        model = wrap(adapted, base.tokenizer, name=name, marks=marks, verify_model=verify_model)
-        model.cautions = (*base.cautions, *model.cautions)
-        return model
+        how: dict[str, Any] = {
+            "dtype": dtype,
+            "device": device,
+            "revision": adapters.revision_of(folder, revision),
+            "quantize": quantize,
+            "device_map": device_map,
+            "trust_remote_code": trust_remote_code,
+        }
+        return _load_adapter(name, folder, how, marks, verify_model)
     source = _source(name, revision)
     where = str(source.location)
     at = _device(device)
@@ -140,7 +135,41 @@ def load(
         marks=marks,
         verify_model=verify_model,
     )
+    model.files = Path(where) if Path(where).is_dir() else None
     model.cautions = (*unused, *model.cautions)
+    return model
+
+
+def _load_adapter(
+    name: str, folder: Path, how: Mapping[str, Any], marks: StatedMarks | None, verify_model: bool
+) -> Model:
+    """Load the base model of an adapter in `folder`, and put the adapter on it.
+
+    Args:
+        how: how the base model is loaded, by parameters of `load`.
+
+    Raises:
+        UserError: PEFT is not installed, or as `load` and `adapted.put_on`.
+    """
+    adapters.import_peft(f"model {name!r} is an adapter, which")
+    apart: tuple[str, ...] = ()
+    while True:
+        base = load(adapters.base_of(folder), **how, verify_model=False)
+        facts = adapted.facts(base, folder)
+        attention.hand_back(base.hf)
+        fault, cautions = adapted.put_on(base, folder, merge=not apart)
+        if fault is None:
+            break
+        apart = (f"its adapter runs beside the weights and is not merged into them: {fault}",)
+        del base
+    tokenizer = base.tokenizer
+    if (own := adapters.tokenizer_of(folder)) is not None:
+        with _reading(name, str(own)):
+            trusted = how["trust_remote_code"]
+            tokenizer = AutoTokenizer.from_pretrained(own, trust_remote_code=trusted)
+    model = wrap(base.hf, tokenizer, name=name, marks=marks, verify_model=verify_model)
+    model.adapter = facts
+    model.cautions = (*base.cautions, *cautions, *apart, *model.cautions)
     return model
 
 
@@ -159,13 +188,10 @@ def load_language(
     Raises:
         UserError: the files cannot be found or read, or the chat template does not hold a question.
     """
-    if (folder := adapters.adapter_folder(name)) is not None:
-        base = adapters.base_of(folder)
-        language = load_language(
-            base, revision=revision, trust_remote_code=trust_remote_code, marks=marks
-        )
-        return replace(language, name=name)
-    source = _source(name, revision)
+    folder, base = adapters.adapter_folder(name), name
+    if folder is not None:
+        base, revision = adapters.base_of(folder), adapters.revision_of(folder, revision)
+    source = _source(base, revision)
     where = str(source.location)
     options: dict[str, Any] = {
         "revision": source.revision,
@@ -173,22 +199,28 @@ def load_language(
     }
     config = _config(name, where, **options)
     with _reading(name, where):
-        tokenizer = AutoTokenizer.from_pretrained(where, **options)
+        own = None if folder is None else adapters.tokenizer_of(folder)
+        tokenizer = (
+            AutoTokenizer.from_pretrained(where, **options)
+            if own is None
+            else AutoTokenizer.from_pretrained(own, trust_remote_code=trust_remote_code)
+        )
         try:
             defaults = GenerationConfig.from_pretrained(where, **options)
         except OSError:
             # as transformers does for a model without a generation_config.json
             defaults = GenerationConfig.from_model_config(config)
     fmt = detect_format(tokenizer, config.model_type, marks, name)
+    ends = prompts.end_ids(tokenizer, defaults)
     return Language(
         name,
         tokenizer,
         fmt,
-        prompts.end_ids(tokenizer, defaults),
-        where,
+        ends,
+        where if folder is None else str(folder),
         source.revision or getattr(config, "_commit_hash", None),
         getattr(config.get_text_config(), "max_position_embeddings", None),
-        template_checks.check_template(name, tokenizer, fmt),
+        template_checks.check_template(name, tokenizer, fmt, ends),
     )
 
 
@@ -205,8 +237,8 @@ def _source(name: str, revision: str | None) -> sources.Source:
     """The source of a model's weights.
 
     Raises:
-        UserError: as `sources.resolve`; or the weights are on the hub alone, which cannot be
-            reached.
+        UserError: as `sources.resolve`; the weights are on the hub alone, which cannot be reached;
+            or an adapter lies beside them.
     """
     source = sources.resolve(name, revision)
     on_hub = source.kind == "hub" and not hub.is_cached(name, revision)
@@ -214,6 +246,13 @@ def _source(name: str, revision: str | None) -> sources.Source:
         raise UserError(
             f"model {name!r} is not in the cache, and {problem}; give a folder with its weights, "
             f"or fetch it where there is a network: hf download {name}"
+        )
+    if find_adapter_config_file(str(source.location), revision=source.revision) is not None:
+        # transformers would put it on a base model, and only warn where it does not fit
+        raise UserError(
+            f"model {name!r} has {adapters.FILE} beside its own files, so that it is not clear "
+            "which is meant: give a folder that holds the whole model alone, or one that holds the "
+            "adapter alone (no config.json)"
         )
     return source
 
@@ -311,7 +350,9 @@ def wrap(
     if not model.supports_tree:
         attention.hand_back(hf)
     if verify_model:
-        model.cautions = template_checks.check_template(name, tokenizer, model.format)
+        model.cautions = template_checks.check_template(
+            name, tokenizer, model.format, model.end_ids
+        )
         with _in_one_line(name, "run", remedy):
             model.checks = verify.verify(model)
     return model

@@ -15,7 +15,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from faithscope.interp import attention, execute, flex, lockstep
+from faithscope.interp import attention, execute, flex, flex_checks, lockstep
 from faithscope.interp.continuation import continue_one_by_one
 from faithscope.interp.edits import Knockout
 from faithscope.interp.errors import UserError
@@ -228,41 +228,48 @@ def _flex(model: Model, trees: Trees, reached: Sequence[int | None]) -> str:
 
 
 def _flex_fault(tree: Tree) -> str | None:
-    """The fault of a forest of all branches, and of a chain of several blocks, under
-    FlexAttention."""
-    try:
+    """The fault of a forest of all branches under FlexAttention, or of its kernel at any size."""
+
+    def checked() -> str | None:
         run = tree.model.run(tree.branches, execution="flex")
-    except Exception as error:
-        if is_out_of_memory(error):
-            raise
-        return f"{type(error).__name__}: {error}"
-    fault = _branches_fault(tree, (r.logits for r in run.branches))
-    return fault or (_flex_against_mask(tree, [()]) if tree.limit is None else None)
+        fault = _branches_fault(tree, (r.logits for r in run.branches))
+        return fault or (flex_checks.fault(tree.model) if tree.limit is None else None)
+
+    return _error_or(checked)
 
 
 def _flex_cut_fault(tree: Tree) -> str | None:
-    """The fault of knockouts of all heads and of one under FlexAttention."""
-    n = len(_of_blocks(tree))
+    """The fault of knockouts of all heads and of one under FlexAttention, against one call under a
+    mask; or of its kernel under them."""
+    ids = _of_blocks(tree)
+    n = len(ids)
     cut = Knockout(queries=(n // 2, None), keys=(n // 4, n // 2))
     one = replace(cut, heads=(0,) if tree.limit is None else None)
-    return _flex_against_mask(tree, [(), (cut,), (one, replace(cut, queries=(n - 2, None)))])
-
-
-def _flex_against_mask(tree: Tree, edits: Sequence[tuple[Knockout, ...]]) -> str | None:
-    """The fault of one chain under each of some edits, against one call under a mask."""
-    ids = _of_blocks(tree)
-    ask = tuple(range(len(ids) // 2, len(ids)))
+    ask = tuple(range(n // 2, n))
+    edits = [(), (cut,), (one, replace(cut, queries=(n - 2, None)))]
     branches = [Branch(ids, ask, of_branch) for of_branch in edits]
-    try:
+
+    def checked() -> str | None:
         here, other = (
             [read.logits for read in tree.model.run(branches, execution=how).branches]
             for how in ("flex", "dense")
         )
+        fault = next(filter(None, map(tree.fault, here, other)), None)
+        if fault is not None or tree.limit is not None:
+            return fault
+        return flex_checks.fault(tree.model, edits[-1], longest=16 * flex.SIZE)
+
+    return _error_or(checked)
+
+
+def _error_or(checked: Callable[[], str | None]) -> str | None:
+    """The fault that a check returns, or its error, but for a lack of memory."""
+    try:
+        return checked()
     except Exception as error:
         if is_out_of_memory(error):
             raise
         return f"{type(error).__name__}: {error}"
-    return next(filter(None, map(tree.fault, here, other)), None)
 
 
 def _of_blocks(tree: Tree) -> tuple[int, ...]:

@@ -27,6 +27,7 @@ _PACKAGES = (
     "pandas",
     "bitsandbytes",
     "gguf",
+    "peft",
 )
 
 

@@ -95,6 +95,7 @@ def _weights(facts: Mapping[str, Any]) -> dict[str, str]:
         "kind of place": ", ".join(sorted(kinds)),
         "way to run branches": facts.get("tree_reason") or "packed",
         "reasoning format": str(facts.get("reasoning_format", "unknown")),
+        **(facts.get("adapter") or {}),
     }
 
 

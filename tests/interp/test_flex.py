@@ -1,5 +1,8 @@
 """FlexAttention over a trie: its blocks, and the compiled kernel."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -9,7 +12,7 @@ from torch._dynamo.utils import counters
 from torch.nn.attention.flex_attention import flex_attention
 from torch.nn.functional import scaled_dot_product_attention
 
-from faithscope.interp import flex, verify
+from faithscope.interp import flex, flex_checks, verify
 from faithscope.interp.edits import Knockout
 from faithscope.interp.forest import Branch, Forest
 from faithscope.interp.masks import EVERYTHING, Reach, ancestor_mask, without
@@ -112,13 +115,65 @@ def test_other_packs_and_knockouts_compile_nothing_anew(reach: Reach):
 
 @pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
 @pytest.mark.in_time(1)
-@pytest.mark.parametrize("limit", [None, 8])
+@pytest.mark.parametrize("limit", [8, None])
 def test_a_kernel_that_ignores_knockouts_is_found_at_load(monkeypatch, limit: int | None):
     tree = Tree.of(tiny("mistral"), 0, limit)
+    tree.model.chunk = 260
     assert verify._flex_fault(tree) is None
     assert verify._flex_cut_fault(tree) is None
     monkeypatch.setattr(flex._Hidden, "less", lambda self, rule, *_: rule)
     assert "max |Δlogit|" in str(verify._flex_cut_fault(tree))
+
+
+def _from_block(number: int, wrong: Callable[..., bool] = lambda *_: True) -> Callable[..., Any]:
+    """The kernel with outputs that are a tenth too small from a block of queries on, where the
+    number of queries and keys is `wrong`."""
+
+    def kernel(query: torch.Tensor, key: torch.Tensor, *others: Any, **options: Any) -> Any:
+        out = flex_attention(query, key, *others, **options)
+        whole = out[0] if isinstance(out, tuple) else out
+        if wrong(query.shape[2], key.shape[2]):
+            whole[:, :, (number - 1) * flex.SIZE :] *= 0.9
+        return out
+
+    return kernel
+
+
+BROKEN = {
+    "from the 4th block on": (_from_block(4), 513, "block 4 of 4"),
+    "from the 9th block on": (_from_block(9), 1_153, "block 9 of 9"),
+    "fewer queries than keys": (
+        _from_block(1, lambda q, k: q < k),
+        257,
+        "given 239 queries and 256",
+    ),
+    "full blocks alone": (_from_block(3, lambda q, _: q % 128 == 0), 513, "384 queries and 384"),
+    "one query in a block": (_from_block(3, lambda q, _: q % 128 == 1), 513, "257 queries and 257"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@pytest.mark.in_time(1)
+@pytest.mark.takes("FlexAttention's kernel is traced at its first sizes")
+@pytest.mark.parametrize("broken", BROKEN)
+def test_a_kernel_that_is_wrong_at_some_size_is_found_at_load(monkeypatch, broken: str):
+    kernel, chunk, said = BROKEN[broken]
+    tree = Tree.of(tiny("llama"), 0)
+    tree.model.chunk = chunk
+    monkeypatch.setattr(flex, "flex_attention", kernel)
+    assert said in str(verify._flex_fault(tree))
+
+
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("family", ["mistral", "gemma2", "gpt_oss", "deepseek_v3"])
+def test_a_sound_kernel_is_sound_at_every_size(family: str, dtype: torch.dtype):
+    model = tiny(family)
+    model.hf.to(dtype=dtype)  # pyright: ignore
+    model.chunk = 386
+    assert flex_checks.fault(model) is None
+    assert flex_checks.fault(model, [Knockout((200, None), (90, 150), heads=(1,))]) is None
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="compiled on CUDA devices alone")

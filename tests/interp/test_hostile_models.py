@@ -10,6 +10,7 @@ import pytest
 import torch
 from hostile_inputs import ENDLESS, TEMPLATES
 from safetensors.torch import load_file, save_file
+from transformers import AutoTokenizer
 
 from faithscope.interp import checkpoint, prompts
 from faithscope.interp.errors import UserError
@@ -191,3 +192,27 @@ def test_a_template_is_tried_at_load(folder: Path) -> None:
     for read in (load, load_language):
         with pytest.raises(UserError, match=r"model .*tiny': the chat template leaves out"):
             read(str(folder))
+
+
+@pytest.mark.parametrize(
+    ("called", "end", "said"),
+    [
+        ("Some-7B-Instruct", None, "'Some-7B-Instruct' says 'Instruct'"),
+        ("gemma-2b-it", None, "says 'it'"),
+        ("some-7b-chat-hf", None, "says 'chat'"),
+        ("some-7b", "<|eot_id|>", "ends its texts with <|eot_id|>"),
+        ("some-7b", "<|endoftext|>", ""),
+        ("digits-chatter", None, ""),
+    ],
+)
+def test_a_chat_model_without_a_template_is_a_caution(
+    folder: Path, called: str, end: str | None, said: str
+) -> None:
+    named = folder.rename(folder.parent / called)
+    if end is not None:
+        tokenizer = AutoTokenizer.from_pretrained(named)
+        tokenizer.add_special_tokens({"eos_token": end})
+        tokenizer.save_pretrained(named)
+    (*cautions,) = load_language(str(named)).cautions
+    assert len(cautions) == bool(said)
+    assert said in "".join(cautions)

@@ -13,7 +13,9 @@ from faithscope import interp
 from faithscope.experiments.config.backend import BackendSection
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
+from faithscope.interp.adapters import adapter_folder
 from faithscope.interp.backends import Backend
+from faithscope.interp.errors import UserError
 from faithscope.interp.language import Language
 from faithscope.interp.marks import StatedMarks
 from faithscope.interp.memory import free
@@ -117,6 +119,7 @@ def load_for_run(
             "parameters": size.total,
             "active_parameters": size.active,
             "reasoning_format": model.format.name,
+            "adapter": None if model.adapter is None else dict(model.adapter),
             "tree_reason": model.tree_reason,
             "checks": list(model.checks),
             "cautions": list(model.cautions),
@@ -188,6 +191,12 @@ def open_backend(
             timeout_s=section.timeout,
         )
         return language, server
+    if adapter_folder(model) is not None:
+        raise UserError(
+            f"model {model!r} is an adapter, and vLLM in process would write as its base model "
+            "does; take generation.backend here, or a vLLM server that serves the adapter "
+            "(--enable-lora, and its name as served_as)"
+        )
     from faithscope.interp.backends.offline import load_offline
 
     engine_options = {

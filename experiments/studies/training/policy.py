@@ -6,6 +6,7 @@ here, by plain batched forwards over token ids.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,8 +19,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from faithscope.experiments.files import write_atomically
 from faithscope.interp import attention
-from faithscope.interp.adapters import BASE, import_peft, without_deprecations
+from faithscope.interp.adapted import weights_of
+from faithscope.interp.adapters import BASE, TRAINED_ON, import_peft, without_deprecations
 from faithscope.interp.errors import UserError
 from faithscope.interp.forest import Forest
 from faithscope.interp.keyvalues import KeyValues
@@ -127,6 +130,8 @@ class Policy:
         for key, value in vars(settings).items():
             setattr(settings, key, sorted(value) if isinstance(value, set) else value)
         settings.save_pretrained(folder)
+        if (weights := weights_of(self.model)) is not None:
+            write_atomically(folder / TRAINED_ON, json.dumps({"weights": weights}) + "\n")
 
     def log_probs(
         self, texts: Sequence[Text], sight: Sight = "all", temperature: float = 1.0

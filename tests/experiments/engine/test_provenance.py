@@ -65,12 +65,18 @@ def begun(folder: Path, facts: dict[str, Any], environment: dict[str, Any] = HER
         (HERE, LOADED | {"dtype": "bfloat16"}, "dtype: bfloat16 (1 unit), float32 (1 unit)"),
         (HERE, LOADED | {"device": "cuda:1"}, ""),
         (HERE, LOADED, ""),
+        (
+            HERE,
+            LOADED | {"adapter": {"weights of the base model": "bbbb"}},
+            "weights of the base model: aaaa (1 unit), bbbb (1 unit)",
+        ),
     ],
 )
 def test_a_run_made_by_more_than_one_says_so(
     tmp_path: Path, environment: dict[str, Any], facts: dict[str, Any], said: str
 ) -> None:
-    run_dir = begun(tmp_path, LOADED)
+    adapter = {"adapter": {"weights of the base model": "aaaa"}} if "adapter" in facts else {}
+    run_dir = begun(tmp_path, LOADED | adapter)
     with Store(config(tmp_path), environment, plan=PLAN) as store:
         store.note_model(MODEL, facts)
         add(store, "slrc")
