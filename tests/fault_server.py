@@ -69,7 +69,7 @@ class FaultServer(loopback.Server):
 
 def completion(
     content: str | None,
-    finish: str = "stop",
+    finish: str | None = "stop",
     used: dict[str, Any] | None = USAGE,
     served: str = "m",
     **message: Any,
@@ -83,7 +83,7 @@ def completion(
     return json.dumps({**whole, "choices": [choice], "usage": used}).encode()
 
 
-def says(content: str | None, finish: str = "stop", **message: Any) -> Behaviour:
+def says(content: str | None, finish: str | None = "stop", **message: Any) -> Behaviour:
     return lambda handler: handler.send(200, completion(content, finish, **message))
 
 

@@ -23,9 +23,17 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge import parse
-from faithscope.probes.judge.connection import connect
+from faithscope.probes.judge.connection import BODIES, connect
 from faithscope.probes.judge.form import Ask, OnReply, Reply, Usage, Writing
-from faithscope.probes.judge.messages import UNREADABLE, from_error, from_output, held_to, messages
+from faithscope.probes.judge.messages import (
+    UNENDED,
+    UNREADABLE,
+    from_error,
+    from_output,
+    held_to,
+    messages,
+    without_usage,
+)
 from faithscope.probes.judge.spend import Account, BudgetSpent, Call, most_used
 
 if TYPE_CHECKING:
@@ -154,7 +162,7 @@ class ApiJudge:
                 return None
             reply = await self._call(model, ask, attempt, state)
             usage += reply.usage
-            if reply.outcome != "unparsed":
+            if reply.outcome != "unparsed" and not reply.problem.startswith(UNENDED):
                 break
         if state.fatal and reply.outcome == "failed":
             return None
@@ -206,6 +214,8 @@ class ApiJudge:
         config = GenerateConfig()
         if isinstance(ask, Ask) and self.structured == "schema":
             config = held_to(ask, self.name)
+        output, failure = None, None
+        BODIES.set(bodies := [])
         try:
             output = await model.generate(
                 messages(ask, self._requested(ask)),
@@ -214,14 +224,18 @@ class ApiJudge:
             )
         except Exception as error:
             failure = from_error(error)
+            if failure.reply.problem.startswith(UNREADABLE):
+                output = await without_usage(_last(bodies))
+        if output is not None:
+            reply = from_output(ask, output, _last(bodies))
+            used, shown = reply.usage, bool(reply.text or reply.thinking)
+            is_told = used.input_tokens > 0 and (used.output_tokens > 0 or not shown)
+        else:
+            assert failure is not None
             reply, is_told = failure.reply, not failure.may_be_billed
             if failure.is_fatal:
                 keys = " or ".join(model.api.api_key_vars) or "none"
                 state.fatal = f"model {self.name!r} (key: {keys}): {reply.problem}"
-        else:
-            reply = from_output(ask, output)
-            used, shown = reply.usage, bool(reply.text or reply.thinking)
-            is_told = used.input_tokens > 0 and (used.output_tokens > 0 or not shown)
         return reply, self._charged(ask, reply.outcome, reply.usage, is_told)
 
     def _charged(self, ask: Ask | Writing, outcome: str, usage: Usage, is_told: bool) -> Call:
@@ -240,6 +254,11 @@ class ApiJudge:
 
     def _connect(self) -> Model:
         return connect(self.name, self.base_url, self.config)
+
+
+def _last(bodies: Sequence[Any]) -> Mapping[str, Any]:
+    """The last JSON object of some; an empty one if the last is none."""
+    return bodies[-1] if bodies and isinstance(bodies[-1], dict) else {}
 
 
 @dataclass

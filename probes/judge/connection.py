@@ -6,6 +6,8 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
+from contextvars import ContextVar
 from ipaddress import ip_address
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -33,6 +35,16 @@ _OURS: Mapping[str, Any] = {
     "reasoning_summary": "none",
 }
 """Inspect's settings of every call."""
+BODIES: ContextVar[list[Any]] = ContextVar("BODIES")
+"""List to which the JSON of each reply of success is added; of clients of OpenAI's APIs, which most
+servers speak. Inspect does not keep what it cannot read."""
+
+
+async def _keep_body(response: Any) -> None:
+    if response.status_code == 200 and (kept := BODIES.get(None)) is not None:
+        await response.aread()
+        with suppress(ValueError, RecursionError):
+            kept.append(response.json())
 
 
 def connect(
@@ -70,17 +82,20 @@ def connect(
     hook = sys.excepthook
     try:
         try:
-            return get_model(name, **known)
+            model = get_model(name, **known)
         except PrerequisiteError:
             if not is_here(base_url or ""):
                 raise
-            return get_model(name, **known, api_key=NO_KEY)
+            model = get_model(name, **known, api_key=NO_KEY)
     except (PrerequisiteError, ValueError) as error:
         words = re.sub(r"\[/?[a-z ]+\]|ERROR:?", "", str(getattr(error, "message", error)))
         raise UserError(f"model {name!r}: {one_line(words)}") from None
     finally:
         # Inspect sets an excepthook of its own, which prints tracebacks in place of one line.
         sys.excepthook = hook
+    if (client := getattr(model.api, "http_client", None)) is not None:
+        client.event_hooks["response"].append(_keep_body)
+    return model
 
 
 def is_here(address: str) -> bool:

@@ -4,15 +4,17 @@ outputs and errors on the way back, with each kind of missing verdict."""
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from faithscope.probes.judge import parse
 from faithscope.probes.judge.form import Ask, Outcome, Reply, Usage, Writing
 from faithscope.probes.judge.secrets import one_line, redact
 
 if TYPE_CHECKING:
-    from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput
+    from inspect_ai.model import ChatMessage, GenerateConfig, ModelOutput, StopReason
 
 FATAL = {
     401: "the key was refused",
@@ -42,6 +44,18 @@ _NO_REPLY = (ValueError, TypeError, AttributeError, LookupError, AssertionError,
 
 UNREADABLE = "the server's reply cannot be read"
 """Beginning of `Reply.problem` for a reply of success whose body has an unknown form."""
+
+UNENDED = "the server does not say that the reply has ended"
+"""Beginning of `Reply.problem` for a reply that was broken off, or whose end nobody knows."""
+
+_ENDS: Mapping[str, StopReason] = {
+    # in any case: Text Generation Inference, Claude and Cohere, Ernie, and what proxies pass on
+    **dict.fromkeys(("eos_token", "end_turn", "stop_sequence", "complete", "normal"), "stop"),
+    **dict.fromkeys(("max_output_tokens", "model_context_window_exceeded"), "max_tokens"),
+    **dict.fromkeys(("safety", "sensitive", "recitation", "content_filtered"), "content_filter"),
+}
+"""Words for an end that Inspect does not know. Any other is none: `error`, `abort`,
+`insufficient_system_resource`, `network_error`, nothing at all."""
 
 MOST_TOKENS = 10**8
 """Greatest plausible token count of one call; the longest contexts have ten million."""
@@ -117,13 +131,56 @@ def from_error(error: BaseException) -> Failure:
     return Failure(reply, bool(why_fatal), not (refused or _UNREACHED.search(repr(source))))
 
 
-def from_output(ask: Ask | Writing, output: ModelOutput) -> Reply:
-    """The reply in Inspect's output: the judge's verdict, or the kind of missing verdict."""
-    return replace(_read(ask, output), served=redact(output.model or ""))
+async def without_usage(body: Mapping[str, Any]) -> ModelOutput | None:
+    """What the body of a reply says, if its usage alone has a form that nobody can read.
+
+    Only bodies of OpenAI's two APIs, which most servers speak, are read without their usage.
+    """
+    from inspect_ai.model import model_output_from_openai, model_output_from_openai_responses
+
+    if not body.get("usage"):
+        return None
+    rest = {name: value for name, value in body.items() if name != "usage"}
+    try:
+        if "choices" in body:
+            from openai.types.chat import ChatCompletion
+
+            return await model_output_from_openai(ChatCompletion.construct(**rest))
+        from openai.types.responses import Response
+
+        return await model_output_from_openai_responses(Response.construct(**rest))
+    except _NO_REPLY:
+        return None
 
 
-def _read(ask: Ask | Writing, output: ModelOutput) -> Reply:
-    usage = usage_of(output)
+def from_output(
+    ask: Ask | Writing, output: ModelOutput, body: Mapping[str, Any] = MappingProxyType({})
+) -> Reply:
+    """The reply in Inspect's output: the judge's verdict, or the kind of missing verdict.
+
+    Args:
+        body: the reply's body, for what the output does not say.
+    """
+    return replace(_read(ask, output, body), served=redact(output.model or ""))
+
+
+def _end(output: ModelOutput, body: Mapping[str, Any]) -> tuple[StopReason, str]:
+    """How the reply ended, and the server's own word for an end that is none."""
+    from inspect_ai.model._model_output import as_stop_reason
+
+    first, *_ = (*(body.get("choices") or ()), {})
+    said = first.get("finish_reason") if "choices" in body else body.get("status")
+    word = said.casefold() if isinstance(said, str) else ""
+    stop = output.stop_reason
+    if "output" in body and word in ("failed", "cancelled", "queued", "in_progress"):
+        stop = "unknown"
+    elif stop == "unknown":
+        stop = _ENDS.get(word, as_stop_reason(word))
+    return stop, repr(said) if said else "no finish reason"
+
+
+def _read(ask: Ask | Writing, output: ModelOutput, body: Mapping[str, Any]) -> Reply:
+    usage = usage_of(output) if output.usage else _counts(body.get("usage"))
     if output.empty:
         return Reply("unparsed", problem="the server's reply holds no choice", usage=usage)
     content = output.message.content
@@ -139,7 +196,7 @@ def _read(ask: Ask | Writing, output: ModelOutput) -> Reply:
             refused = refused or bool(part.refusal)
     text = _whole(redact(text))
     given = _whole(redact("\n".join(thinking)))
-    stop, details = output.stop_reason, output.choices[0].stop_details
+    (stop, word), details = _end(output, body), output.choices[0].stop_details
     # Claude's word for a refusal; Inspect uses it also for prompts filtered unread and unbilled
     if details and details.type == "refusal" and output.usage:
         refused = True
@@ -150,6 +207,9 @@ def _read(ask: Ask | Writing, output: ModelOutput) -> Reply:
         if stop == "model_length":
             outcome = "overflow"
         return Reply(outcome, text=text, thinking=given, problem=one_line(problem), usage=usage)
+    if stop == "unknown":
+        problem = f"{UNENDED}: {word}"
+        return Reply("failed", text=text, thinking=given, problem=one_line(problem), usage=usage)
     # a server ends the thinking at a mark, which the judge may only have quoted
     thought = bool(given.strip())
     reading = parse.read(ask, text, cut=stop == "max_tokens", after_thinking=thought)
@@ -185,8 +245,24 @@ def usage_of(output: ModelOutput) -> Usage:
     if not all(0 <= count <= MOST_TOKENS for count in counts):
         return Usage(calls=1)
     read, written = sum(parts), used.output_tokens
-    # xAI counts reasoning apart from the completion, and only its total shows it; so does any
-    # service that reports more reasoning than completion
-    if used.total_tokens == read + written + reasoning or reasoning > written:
+    # some count reasoning apart from the completion
+    if reasoning > written:
         written += reasoning
-    return Usage(1, read, written, reasoning, cached)
+    # or show it in the total alone (xAI); what else the total has beyond its parts was written, too
+    return Usage(1, read, max(written, used.total_tokens - read), reasoning, cached)
+
+
+def _counts(usage: Any) -> Usage:
+    """What can be read of a usage whose other parts cannot: whole numbers of tokens, or none."""
+    told = usage if isinstance(usage, dict) else {}
+
+    def count(*names: str) -> int:
+        values = [told.get(name) for name in names]
+        return max((n for n in values if type(n) is int and 0 <= n <= MOST_TOKENS), default=0)
+
+    total = count("total_tokens")
+    read = count("prompt_tokens", "input_tokens")
+    written = count("completion_tokens", "output_tokens")
+    if written and not read:
+        read = max(0, total - written)
+    return Usage(1, read, max(written, total - read))

@@ -16,9 +16,10 @@ from faithscope.probes.judge.spend import MESSAGE_TOKENS, REPLY_TOKENS, BudgetSp
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
 
-from fault_judge import PRICE, account, ask_all, asks, judge
+from fault_judge import ONE, PRICE, account, ask_all, asks, judge
 from fault_server import (
     GOOD,
+    USAGE,
     FaultServer,
     body,
     completion,
@@ -202,13 +203,6 @@ def test_thinking_that_is_no_part_of_the_completion_is_counted_beside_it(
 
 
 UNREADABLE = {
-    "usage null": replies("usage", prompt_tokens=None),
-    "usage float": replies("usage", completion_tokens=20.5),
-    "usage words": replies("usage", prompt_tokens="many"),
-    "usage NaN": replies("usage", prompt_tokens=float("nan")),
-    "usage empty": replies(usage={}),
-    "usage a number": replies(usage=7),
-    "details a list": replies("usage", prompt_tokens_details=[1]),
     "parts": replies("choices", 0, "message", content=[{"type": "text", "text": GOOD}]),
     "a number": replies("choices", 0, "message", content=3),
     "no message": replies("choices", 0, message=None),
@@ -240,8 +234,76 @@ def test_a_reply_that_the_client_cannot_read_is_charged_and_asked_for_again(
     assert {(call.usage, call.estimated) for call in calls} == {(UNKNOWN, True)}
 
 
+READ, MOST_READ = 100, UNKNOWN.input_tokens
+UNREAD = {
+    "null": (replies(usage=dict.fromkeys(USAGE)), (MOST_READ, MOST)),
+    "empty": (replies(usage={"x": 1}), (MOST_READ, MOST)),
+    "a number": (replies(usage=7), (MOST_READ, MOST)),
+    "a list": (replies(usage=[USAGE]), (MOST_READ, MOST)),
+    "words": (replies("usage", prompt_tokens="many", total_tokens="120"), (MOST_READ, 20)),
+    "a null beside a total": (replies("usage", prompt_tokens=None), (READ, 20)),
+    "half a token": (replies("usage", completion_tokens=20.5, total_tokens=None), (READ, MOST)),
+    "NaN": (replies("usage", completion_tokens=float("nan")), (READ, 20)),
+    "only a total": (replies(usage={"total_tokens": 5000}), (MOST_READ, 5000)),
+    "details a list": (replies("usage", prompt_tokens_details=[1]), (READ, 20)),
+}
+"""What a server tells that is no usage -> the tokens that are charged."""
+
+
+def test_a_usage_that_cannot_be_read_takes_no_verdict_away(
+    server: FaultServer, tmp_path: Path
+) -> None:
+    server.plan = {name: [tells] for name, (tells, _) in UNREAD.items()}
+    answers = ask_all(one_judge(server, tmp_path), UNREAD)
+    assert {(r.outcome, r.values["score"]) for r in answers.values()} == {("parsed", 3)}
+    assert max(server.seen.values()) == 1
+    longer = {ask.id: most_used(ask, MOST).input_tokens for ask in asks(UNREAD)}
+    for call in calls_of(tmp_path):
+        name = call.ask.partition("/")[2]
+        read, written = UNREAD[name][1]
+        read = longer[name] if read == MOST_READ else read
+        assert (call.usage.input_tokens, call.usage.output_tokens) == (read, written), name
+        assert call.estimated == (name not in ("a null beside a total", "NaN", "details a list"))
+
+
+def test_tokens_of_the_total_that_are_in_no_part_were_written(server: FaultServer) -> None:
+    told = {"prompt_tokens": 100, "completion_tokens": 20}
+    for total, written in ((10_120, 10_020), (120, 20), (90, 20)):
+        server.default = [says(GOOD, used=told | {"total_tokens": total})]
+        assert ask_all(judge(server), "a")["a"].usage == Usage(1, 100, written)
+
+
+ENDLESS = ["error", "abort", "insufficient_system_resource", "network_error", "unknown", "", None]
+
+
+def test_a_reply_that_did_not_end_of_itself_is_no_verdict_and_asked_for_again(
+    server: FaultServer, tmp_path: Path
+) -> None:
+    ends = {str(i): finish for i, finish in enumerate(ENDLESS)}
+    server.plan = {name: [says(GOOD, finish)] for name, finish in ends.items()}
+    server.plan["again"] = [says(GOOD, "error"), says(GOOD)]
+    answers = ask_all(one_judge(server, tmp_path, attempts=2), server.plan)
+    assert answers.pop("again").outcome == "parsed"
+    assert set(server.seen.values()) == {2}
+    for name, reply in answers.items():
+        assert (reply.outcome, reply.values, reply.text) == ("failed", {}, GOOD)
+        assert no_reply(reply).endswith(repr(ends[name]) if ends[name] else "no finish reason")
+        # all that was written is charged
+        assert reply.usage == ONE + ONE
+    known = {
+        "parsed": ("STOP", "eos_token", "end_turn", "stop_sequence", "COMPLETE"),
+        "truncated": ("MAX_TOKENS", "max_output_tokens"),
+        "filtered": ("sensitive", "SAFETY"),
+    }
+    server.plan = {end: [says(GOOD, end)] for of in known.values() for end in of}
+    answers = ask_all(judge(server), server.plan)
+    assert {name: r.outcome for name, r in answers.items()} == {
+        end: outcome for outcome, of in known.items() for end in of
+    }
+
+
 def test_a_server_of_which_nothing_can_be_read_is_asked_no_further(server: FaultServer) -> None:
-    server.default = [UNREADABLE["usage float"]]
+    server.default = [UNREADABLE["a number"]]
     answers: list[Reply] = []
     with pytest.raises(UserError, match=r"10 asks in a row failed; .*cannot be read"):
         judge(server, attempts=1, max_connections=1).ask_all(
