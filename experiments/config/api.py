@@ -205,9 +205,11 @@ class SpendConfig(Section):
     """Limits on the cost of API calls; a run that reaches a limit ends cleanly and can go on later.
 
     The limits hold for the run folder as a whole, for all its workers and all starts of the run
-    together: every call is recorded in spend.*.jsonl as it ends. Shards that work in one folder at
-    the same time (`--shard`) read each other's calls every two seconds, so they can pass a limit by
-    the calls that the others made meanwhile. Shards in separate folders know nothing of each other.
+    together: every call is recorded in spend.*.jsonl before it begins, with the most that it may
+    cost, and as it ends. No call begins that might pass a limit, and one that a kill cut off is
+    charged the most. Shards that work in one folder at the same time (`--shard`) read each other's
+    calls every two seconds, so they can pass a limit by the calls that the others began meanwhile.
+    Shards in separate folders know nothing of each other.
 
     A call whose usage the server does not report, that ended without a reply though the server may
     have written one, or that was stopped or timed out, is charged the most that was allowed (its
@@ -218,7 +220,8 @@ class SpendConfig(Section):
     """
 
     max_cost: StrictFloat | None = Field(default=None, ge=0)
-    """Maximum cost of the run in US dollars."""
+    """Maximum cost of the run in US dollars. A call whose prompt and `max_tokens` might cost more
+    than is left is not made."""
     max_calls: StrictInt | None = Field(default=None, ge=0)
     """Maximum number of calls, including those repeated for a malformed reply or after
     `timeout`."""

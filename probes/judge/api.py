@@ -34,7 +34,7 @@ from faithscope.probes.judge.messages import (
     messages,
     without_usage,
 )
-from faithscope.probes.judge.spend import Account, BudgetSpent, Call, most_used
+from faithscope.probes.judge.spend import BEGUN, Account, BudgetSpent, Call, most_used
 
 if TYPE_CHECKING:
     from inspect_ai.model import Model
@@ -114,9 +114,9 @@ class ApiJudge:
         state = _Run()
         slots = anyio.Semaphore(self.max_connections)
 
-        async def one(ask: Ask | Writing) -> None:
+        async def one(ask: Ask | Writing, begun: Call) -> None:
             try:
-                if (reply := await self._answer(model, ask, state)) is not None:
+                if (reply := await self._answer(model, ask, begun, state)) is not None:
                     on_reply(ask, reply)
             except Exception as error:
                 state.error = state.error or error
@@ -127,9 +127,9 @@ class ApiJudge:
         async with self._connect() as model, anyio.create_task_group() as group:
             for ask in asks:
                 await slots.acquire()
-                if state.fatal or not await self._is_admitted():
+                if state.fatal or (begun := await self._admitted(ask, state)) is None:
                     break
-                group.start_soon(one, ask)
+                group.start_soon(one, ask, begun)
         if state.error is not None:
             raise state.error
         if state.fatal:
@@ -140,17 +140,26 @@ class ApiJudge:
                 "asks are left; raise it and start the run again"
             )
 
-    async def _is_admitted(self) -> bool:
+    async def _admitted(self, ask: Ask | Writing, state: _Run) -> Call | None:
+        """A call that the account lets begin; None if it lets none."""
         import anyio
 
-        while not self.account.admit():
-            # Calls in flight may turn out to come from the cache, which costs nothing.
-            if not self.account.in_flight:
-                return False
-            await anyio.sleep(0.02)
-        return True
+        begun = Call(self.name, ask.name, BEGUN, self._allowed(ask), estimated=True)
+        try:
+            while not self.account.admit(begun):
+                # calls in flight may turn out to cost less than they may
+                if not self.account.may_free():
+                    return None
+                await anyio.sleep(0.02)
+        except UserError as error:
+            # a call that cannot be stored is not made
+            state.fatal = str(error)
+            return None
+        return begun
 
-    async def _answer(self, model: Model, ask: Ask | Writing, state: _Run) -> Reply | None:
+    async def _answer(
+        self, model: Model, ask: Ask | Writing, begun: Call | None, state: _Run
+    ) -> Reply | None:
         """The reply to one admitted ask, which is repeated while its replies are malformed.
 
         Returns: None if asking ends before there is a reply.
@@ -158,9 +167,11 @@ class ApiJudge:
         began = time.perf_counter()
         usage = Usage()
         for attempt in range(1, self.attempts + 1):
-            if attempt > 1 and (state.fatal or not await self._is_admitted()):
+            if attempt > 1:
+                begun = None if state.fatal else await self._admitted(ask, state)
+            if begun is None:
                 return None
-            reply = await self._call(model, ask, attempt, state)
+            reply = await self._call(model, ask, begun, attempt, state)
             usage += reply.usage
             if reply.outcome != "unparsed" and not reply.problem.startswith(UNENDED):
                 break
@@ -177,7 +188,9 @@ class ApiJudge:
         took = time.perf_counter() - began
         return replace(reply, usage=usage, seconds=took, requested=self._requested(ask))
 
-    async def _call(self, model: Model, ask: Ask | Writing, attempt: int, state: _Run) -> Reply:
+    async def _call(
+        self, model: Model, ask: Ask | Writing, begun: Call, attempt: int, state: _Run
+    ) -> Reply:
         """One call, of which the account is told whatever becomes of it."""
         from inspect_ai.event import ModelEvent
         from inspect_ai.log import Transcript
@@ -185,20 +198,24 @@ class ApiJudge:
 
         # Inspect writes its attempts at this call, and no others, into the transcript
         init_transcript(transcript := Transcript())
-        call = self._charged(ask, "stopped", Usage(1), is_told=False)
+        outcome, usage, is_told = "stopped", Usage(1), False
         try:
-            reply, call = await self._reply(model, ask, attempt, state)
+            reply, is_told = await self._reply(model, ask, attempt, state)
+            outcome, usage = reply.outcome, reply.usage
         finally:
             attempts = [e for e in transcript.events if isinstance(e, ModelEvent)]
             sent = [e.error or "" for e in attempts if e.cache != "read"]
-            late = [
+            calls = [
                 self._charged(ask, "timed_out", Usage(1), is_told=False)
                 for error in sent[:-1]
                 if _LATE.search(error)
             ]
             from_cache = len(sent) < len(attempts)
+            if sent and not from_cache:
+                call = self._charged(ask, outcome, usage, is_told)
+                calls.append(replace(call, id=begun.id))
             try:
-                self.account.settle([*late, *([call] if sent and not from_cache else [])])
+                self.account.settle(begun, calls)
             except UserError as error:
                 # a call that cannot be stored must be the last one
                 state.fatal = str(error)
@@ -206,7 +223,8 @@ class ApiJudge:
 
     async def _reply(
         self, model: Model, ask: Ask | Writing, attempt: int, state: _Run
-    ) -> tuple[Reply, Call]:
+    ) -> tuple[Reply, bool]:
+        """The reply of one call, and whether the server has told all of its usage."""
         from inspect_ai.model import CachePolicy, GenerateConfig
 
         draw = ask.draw if isinstance(ask, Writing) else 1
@@ -236,18 +254,21 @@ class ApiJudge:
             if failure.is_fatal:
                 keys = " or ".join(model.api.api_key_vars) or "none"
                 state.fatal = f"model {self.name!r} (key: {keys}): {reply.problem}"
-        return reply, self._charged(ask, reply.outcome, reply.usage, is_told)
+        return reply, is_told
 
     def _charged(self, ask: Ask | Writing, outcome: str, usage: Usage, is_told: bool) -> Call:
         """A call as it is charged; if the server has not told all usage, for the most allowed."""
         if not is_told:
-            most = most_used(ask, self.config.get("max_tokens"), self.structured == "prompt")
+            most = self.account.most(self.name, self._allowed(ask))
             usage = replace(
                 usage,
                 input_tokens=usage.input_tokens or most.input_tokens,
                 output_tokens=usage.output_tokens or most.output_tokens,
             )
         return Call(self.name, ask.name, outcome, usage, estimated=not is_told)
+
+    def _allowed(self, ask: Ask | Writing) -> Usage:
+        return most_used(ask, self.config.get("max_tokens"), self.structured == "prompt")
 
     def _requested(self, ask: Ask | Writing) -> str:
         return parse.requested(ask) if self.structured == "prompt" else ""

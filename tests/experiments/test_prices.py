@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from faithscope.experiments.engine.models.prices import (
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Ask, Field, Form, Usage
 from faithscope.probes.judge.parse import request
-from faithscope.probes.judge.spend import CHARACTERS_PER_TOKEN, MESSAGE_TOKENS, most_used
+from faithscope.probes.judge.spend import most_used, tokens_of
 
 SHIPPED = Path(__file__).parents[2] / "configs" / "prices.yaml"
 
@@ -127,9 +126,7 @@ def test_a_dry_run_says_by_which_name_a_model_is_priced() -> None:
 def test_a_dry_run_multiplies(tmp_path):
     form = Form("f", "Rate {x}.", (Field("score", "integer", 0, 4),), "score", system="Be strict.")
     asks = [Ask(str(i), form, {"x": "y" * 100 * i}) for i in range(3)]
-    schema = len(request(asks[0]))
-    lengths = [len("Be strict.") + len("Rate .") + 100 * i + schema for i in range(3)]
-    tokens = sum(math.ceil(n / CHARACTERS_PER_TOKEN) + MESSAGE_TOKENS for n in lengths)
+    tokens = sum(tokens_of(["Be strict.", ask.prompt, request(ask)]) for ask in asks)
     prices = tmp_path / "prices.yaml"
     entry = {"input": 20_000.0, "output": 8.0, "source": "a test"}
     prices.write_text(yaml.safe_dump({"as_of": "2026-01-01", "models": {"m": entry}}))

@@ -1,8 +1,9 @@
 """Account of a run's spending on APIs, call by call, whatever became of the replies.
 
-Every worker appends a line to a file of its own (`spend.WORKER.jsonl` in the run folder) as soon as
-a call has ended, so that spending is known after a kill, too: at most the calls in flight are
-missing. Every call has an id, by which copies of it count once.
+Every worker appends lines to a file of its own (`spend.WORKER.jsonl` in the run folder): one
+before a call, with the most that it may cost, and one as soon as it has ended. So spending is known
+after a kill, too: a call that was begun and has no end is charged the most. Every call has an id,
+by which its two lines, and copies of them, count once.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from faithscope.experiments.config.api import SpendConfig
@@ -20,11 +22,16 @@ from faithscope.experiments.engine.models.prices import price_of, prices_of
 from faithscope.experiments.files import write_atomically
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.probes.judge.form import Usage
-from faithscope.probes.judge.spend import Account, Call
+from faithscope.probes.judge.spend import BEGUN, Account, Call
 
 MERGED = "merged"
+NO_CALL = "no_call"
+"""Outcome in the line that ends a call which cost nothing: its reply came from the cache, or it was
+never sent."""
 REFRESH = 2.0
 """Seconds after which the spending of other workers is read again."""
+PATIENCE = 600.0
+"""Seconds for which the end of another worker's call is waited for, if a limit needs it."""
 
 
 def spend_file(worker: str) -> str:
@@ -36,10 +43,11 @@ class RunAccount(Account):
     """The account of one worker of a run, with the limits of `SpendConfig`: it stores its own calls
     and counts those of all workers.
 
-    No call begins once a limit is reached. Calls in flight may finish and are stored, so that one
-    worker can pass `max_cost` by as many calls as a judge has connections; it passes `max_calls`
-    only if calls in flight time out and are made again. Workers see each other's calls once these
-    have ended and `REFRESH` seconds are over.
+    No call begins that might pass a limit: all that are in flight, of any worker, count as the most
+    that they may cost. A run can pass `max_cost` where a server takes more than it was allowed (it
+    thinks beyond `max_tokens`), by one call of each model, which therefore begins alone, and by
+    calls that take more than any before; and `max_calls` if calls in flight time out and are made
+    again. Workers see each other's calls after `REFRESH` seconds.
 
     Raises:
         UserError: the prices cannot be read.
@@ -47,14 +55,29 @@ class RunAccount(Account):
     """
 
     def __init__(self, spend: SpendConfig, run_dir: Path, worker: str) -> None:
+        super().__init__()
         self.spend, self.prices = spend, prices_of(spend)
         self.run_dir, self.path = run_dir, run_dir / spend_file(worker)
-        self.calls = 0
-        self.cost = 0.0
-        """Dollars spent so far, without the calls of judges that have no price."""
+        self._ended_calls, self._ended_cost = 0, 0.0
+        self._open: dict[str, Call] = {}
+        """Id -> call that was begun and has not ended, here, elsewhere, or before a kill."""
+        self._since = _now()
+        self._next = ""
+        """What a further call may cost, if that was too much."""
         self._offsets: dict[Path, int] = {}
         self._seen: set[str] = set()
         self._count_others()
+
+    @property
+    def calls(self) -> int:
+        """Number of calls so far, with those in flight."""
+        return self._ended_calls + len(self._open)
+
+    @property
+    def cost(self) -> float:
+        """Dollars spent so far, with the most that calls in flight may cost, and without the calls
+        of judges that have no price."""
+        return self._ended_cost + math.fsum(self._cost(call) or 0.0 for call in self._open.values())
 
     def check(self, model: str) -> None:
         limit = self.spend.max_cost
@@ -64,30 +87,50 @@ class RunAccount(Account):
                 f"max_cost={self.spend.max_cost:g}: model {model!r} has no price{guess}"
             )
 
-    def admit(self) -> bool:
+    def admit(self, call: Call) -> bool:
+        """Begin a call; its line is on the disk when this returns."""
         if time.monotonic() - self._looked >= REFRESH:
             self._count_others()
-        most_calls, most_cost = self.spend.max_calls, self.spend.max_cost
-        if most_calls is not None and self.calls + self.in_flight >= most_calls:
+        most_calls, most_cost, self._next = self.spend.max_calls, self.spend.max_cost, ""
+        if most_calls is not None and self.calls >= most_calls:
             return False
-        if most_cost is not None and self.cost >= most_cost:
-            return False
-        return super().admit()
+        most = self.most(call.model, call.usage)
+        call = replace(call, cost=self._cost(replace(call, usage=most)))
+        if most_cost is not None:
+            after = self.cost + (call.cost or 0.0)
+            if after > most_cost and not math.isclose(after, most_cost):
+                self._next = f"; the next call may cost ${call.cost:.4g}"
+                return False
+            if self.in_flight and call.model not in self._known:
+                return False
+        self._keep([call])
+        self._count(call)
+        return super().admit(call)
 
-    def settle(self, calls: Sequence[Call]) -> None:
+    def may_free(self) -> bool:
+        # a call of a worker that was killed never ends
+        since = max(self._since, _now(-PATIENCE))
+        return super().may_free() or any(call.time > since for call in self._open.values())
+
+    def settle(self, begun: Call, calls: Sequence[Call]) -> None:
         """Record the end of a call; it is on the disk when this returns."""
-        super().settle(calls)
+        super().settle(begun, calls)
         priced = [replace(call, cost=self._cost(call)) for call in calls]
+        if all(call.id != begun.id for call in priced):
+            priced.append(replace(begun, outcome=NO_CALL, usage=Usage(), estimated=False))
         for call in priced:
             self._count(call)
+        self._keep(priced)
+
+    def _keep(self, calls: Sequence[Call]) -> None:
         with Appender(sync=True) as files:
-            for call in priced:
+            for call in calls:
                 files.add(self.path, _to_line(call))
 
     def __str__(self) -> str:
         limits = {"max_calls": self.spend.max_calls, "max_cost": self.spend.max_cost}
         most = ", ".join(f"{name}={limit:g}" for name, limit in limits.items() if limit is not None)
-        return f"{self.calls} calls, ${self.cost:.4g} of {most}"
+        return f"{self.calls} calls, ${self.cost:.4g} of {most}{self._next}"
 
     def _cost(self, call: Call) -> float | None:
         """Dollars of a call; one that had no price when it was made counts at the current price."""
@@ -95,9 +138,17 @@ class RunAccount(Account):
         return call.cost if call.cost is not None or price is None else price.of(call.usage)
 
     def _count(self, call: Call) -> None:
+        if call.id in self._seen:
+            return
+        if call.outcome == BEGUN:
+            self._open[call.id] = call
+            return
+        begun = self._open.pop(call.id, None)
         self._seen.add(call.id)
-        self.calls += call.usage.calls
-        self.cost += self._cost(call) or 0.0
+        self._ended_calls += call.usage.calls
+        self._ended_cost += self._cost(call) or 0.0
+        if call.usage.calls:
+            self.learn(begun, call)
 
     def _count_others(self) -> None:
         """Count the calls in the files of all workers that this account has not seen yet."""
@@ -106,17 +157,28 @@ class RunAccount(Account):
         for path in _files(self.run_dir):
             for end, call in _calls(path, self._offsets.get(path, 0)):
                 self._offsets[path] = end
-                if call.id not in self._seen:
-                    self._count(call)
+                self._count(call)
 
 
 def calls_of(run_dir: Path) -> list[Call]:
-    """Every call of a run, once.
+    """Every call of a run, once; one that has no end yet, or never had, as `stopped`.
 
     Raises:
         StoreError: a line is damaged.
     """
-    return list({call.id: call for path in _files(run_dir) for _, call in _calls(path)}.values())
+    found = _last_lines([run_dir]).values()
+    calls = [replace(c, outcome="stopped") if c.outcome == BEGUN else c for c in found]
+    return [call for call in calls if call.usage.calls]
+
+
+def _last_lines(folders: Iterable[Path], but: Path | None = None) -> dict[str, Call]:
+    """Id -> what is known last of each call in some folders, without the file `but`."""
+    known: dict[str, Call] = {}
+    for path in (path for folder in folders for path in _files(folder) if path != but):
+        for _, call in _calls(path):
+            if call.id not in known or known[call.id].outcome == BEGUN:
+                known[call.id] = call
+    return known
 
 
 def in_words(calls: Sequence[Call]) -> str:
@@ -136,11 +198,16 @@ def in_words(calls: Sequence[Call]) -> str:
 def join(folders: Iterable[Path], into: Path) -> None:
     """Write every call of the merged folders once into the folder `into`."""
     merged = into / spend_file(MERGED)
-    own = {call.id for path in _files(into) if path != merged for _, call in _calls(path)}
+    own = _last_lines([into], merged)
     # the calls of `into` itself, too: its run may have been continued
-    calls = {call.id: call for folder in (into, *folders) for call in calls_of(folder)}
-    if content := b"".join(_to_line(call) for call in calls.values() if call.id not in own):
+    calls = _last_lines((into, *folders))
+    if content := b"".join(_to_line(c) for c in calls.values() if own.get(c.id) != c):
         write_atomically(merged, content)
+
+
+def _now(later: float = 0.0) -> str:
+    """The time as in `Call.time`, or that so many seconds later."""
+    return (datetime.now(UTC) + timedelta(seconds=later)).isoformat(timespec="milliseconds")
 
 
 def _files(run_dir: Path) -> list[Path]:

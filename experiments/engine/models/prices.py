@@ -18,7 +18,7 @@ from faithscope.experiments.config.yaml_source import read_tree
 from faithscope.experiments.engine.listing import columns
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Usage
-from faithscope.probes.judge.spend import CHARACTERS_PER_TOKEN, REPLY_TOKENS, most_used
+from faithscope.probes.judge.spend import REPLY_TOKENS, most_used
 
 if TYPE_CHECKING:
     from faithscope.probes.judge.form import Ask, Writing
@@ -125,7 +125,7 @@ def spending_lines(
         for model, of_model in asks.items()
         if model.startswith(API) and of_model
     }
-    method = f"tokens counted as characters / {CHARACTERS_PER_TOKEN:g}, without a tokenizer"
+    method = "tokens estimated by the kind of text, without a tokenizer, rather too many"
     if judge.max_tokens is None:
         method += f"; a reply without a limit counted as {REPLY_TOKENS:,} tokens, and may be longer"
     header = (who, "calls", "input tokens", "output tokens, at most", "dollars, at most")

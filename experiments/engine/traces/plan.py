@@ -438,7 +438,9 @@ def api_lines(config: TracesConfig, items: Sequence[Item], index: Index) -> list
         calls = put = written = 0
         for item in (i for i in items if i.model == model):
             lacking = missing(index, item)
-            prompt = tokens_of(len(item.of.cot_prompt(item.question)))
+            direct = item.of.direct_prompts(item.question)
+            prompt = tokens_of([item.of.cot_prompt(item.question)])
+            longest = max(prompt, *(tokens_of([p.user, p.system or ""]) for p in direct), 0)
             asked = {p: PROBES[p].calls(GUESS, of_model.settings(p)) for p in item.probes}
             whole = sum(asked[p] for p in lacking if p in asked)
             have = stored[model, item.task, item.item]
@@ -448,7 +450,7 @@ def api_lines(config: TracesConfig, items: Sequence[Item], index: Index) -> list
             )
             to_write = TRACE in lacking and item.given is None
             calls += asks + to_write
-            put += asks * prompt + prompt * to_write
+            put += asks * longest + prompt * to_write
             put += round(quoted * asks / whole) if whole else 0
             written += asks * ANSWER_TOKENS + reasoning * to_write
         usage[model] = Usage(calls, put, written)

@@ -290,14 +290,31 @@ def test_calls_are_limited_and_the_rest_goes_on_later(server, tmp_path):
 def test_cost_is_limited(server, tmp_path):
     server.plan = {str(i): [waits(0.02, says(GOOD))] for i in range(20)}
     each = (60 * 10 + 40 * 5 + 20 * 30) / 1e6
-    of_run = account(tmp_path, max_cost=4.5 * each)
-    kept = []
-    with pytest.raises(BudgetSpent, match="max_cost="):
-        judge(server, account=of_run, max_connections=2).ask_all(
+    most = PRICE.of(most_used(asks(["10"])[0], 20))
+    assert most > each
+    of_run, kept = account(tmp_path, max_cost=3 * each + most), []
+    with pytest.raises(BudgetSpent, match=r"4 calls, .* max_cost=.*; the next call may cost"):
+        judge(server, account=of_run, max_connections=2, max_tokens=20).ask_all(
             asks(range(20)), lambda ask, reply: kept.append(reply)
         )
-    assert len(kept) in (5, 6), "calls in flight finish and are kept"
-    assert of_run.cost == pytest.approx(each * len(kept))
+    assert len(kept) == sum(server.seen.values()) == 4
+    assert of_run.cost == pytest.approx(4 * each)
+
+
+@pytest.mark.parametrize("told", ["total_tokens", "completion_tokens"])
+def test_a_server_that_thinks_beyond_its_limit_passes_a_cost_by_one_call(server, tmp_path, told):
+    used = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120}
+    server.default = [waits(0.02, says(GOOD, used=used | {told: 10_000}))]
+    each = PRICE.of(Usage(1, 100, 10_000 - (100 if told == "total_tokens" else 0)))
+    for cap, calls in ((each / 15, 1), (4.5 * each, 4)):
+        folder = tmp_path / str(calls)
+        folder.mkdir()
+        server.seen.clear()
+        of_run = account(folder, max_cost=cap)
+        with pytest.raises(BudgetSpent):
+            ask_all(judge(server, account=of_run, max_connections=8, max_tokens=20), range(20))
+        assert sum(server.seen.values()) == calls
+        assert of_run.cost == pytest.approx(calls * each)
 
 
 def test_an_ask_that_the_budget_stops_between_two_attempts_is_left_for_later(server, tmp_path):

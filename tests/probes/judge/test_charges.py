@@ -12,7 +12,13 @@ import pytest
 
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Reply, Usage, Writing, no_reply
-from faithscope.probes.judge.spend import MESSAGE_TOKENS, REPLY_TOKENS, BudgetSpent, most_used
+from faithscope.probes.judge.spend import (
+    MESSAGE_TOKENS,
+    REPLY_TOKENS,
+    BudgetSpent,
+    most_used,
+    tokens_of,
+)
 
 pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
 
@@ -41,11 +47,30 @@ UNKNOWN = most_used(ASK, MOST)
 
 
 def test_the_most_that_a_call_may_use_by_hand() -> None:
-    writing = Writing("w", "x" * 70, "y" * 35, (("user", "z" * 35), ("assistant", "z" * 35)))
-    assert most_used(writing, MOST) == Usage(1, 175 // 3.5 + 3 * MESSAGE_TOKENS, MOST)
+    writing = Writing("w", "x" * 70, "1" * 35, (("user", "z" * 35), ("assistant", "z" * 35)))
+    assert most_used(writing, MOST) == Usage(1, 175 + 3 * MESSAGE_TOKENS, MOST)
     unprompted = most_used(ASK, None, prompted=False)
-    read = math.ceil(len("item=a; Rate this.You are strict.") / 3.5) + 12
-    assert unprompted == Usage(1, read, REPLY_TOKENS)
+    # item=a; Rate this. You are strict.
+    read = 4 / 2.5 + 1 + 1 + 1 + 4 / 2.5 + 4 / 2.5 + 1 + 3 / 2.5 + 3 / 2.5 + 6 / 2.5 + 1
+    assert unprompted == Usage(1, math.ceil(read) + 12, REPLY_TOKENS)
+
+
+@pytest.mark.parametrize(
+    ("text", "most_of_nine"),
+    [
+        # the most that one of nine vocabularies makes of it, those of `LETTERS_PER_TOKEN`
+        ("12345678 9012", 13),
+        (r"\[\frac{x^2+3x-7}{\sqrt{2y+1}} = \sum_{i=1}^{n} \alpha_i \leq 3\]", 41),
+        ("小明有十二个苹果，他给了小红三个，还剩下多少个苹果？", 44),
+        ("Следовательно, правильный ответ — девять.", 31),
+        ("Gur dhvpx oebja sbk whzcf bire gur ynml qbt.", 24),
+        ("😀🎉👍🏽", 16),
+        ("The quick brown fox jumps over the lazy dog.", 12),
+    ],
+)
+def test_no_text_has_more_tokens_than_its_estimate(text: str, most_of_nine: int) -> None:
+    estimate = tokens_of([text], 0)
+    assert most_of_nine <= estimate <= 4 * most_of_nine
 
 
 @pytest.mark.parametrize(
@@ -100,10 +125,10 @@ def test_a_cost_is_limited_where_the_server_tells_no_usage(
         one_judge(server, tmp_path, {"max_cost": 3.5 * each}).ask_all(
             asks(range(10)), lambda _, r: answers.append(r)
         )
-    assert len(answers) == sum(server.seen.values()) == 4
-    assert account(tmp_path).cost == pytest.approx(4 * each)
+    assert len(answers) == sum(server.seen.values()) == 3
+    assert account(tmp_path).cost == pytest.approx(3 * each)
     found = [(s.estimated, s.cost) for s in calls_of(tmp_path)]
-    assert found == [(True, pytest.approx(each))] * 4
+    assert found == [(True, pytest.approx(each))] * 3
     # records keep what the server said
     assert {reply.usage for reply in answers} == {Usage(calls=1)}
 

@@ -102,8 +102,8 @@ def test_a_cost_is_limited_where_the_server_tells_no_usage(
     tmp_path: Path, server: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:
     server.default = [says('{"score": 1}', used=None)]
-    spend = {"prices": prices(tmp_path), "max_cost": 1e-6}
-    path = judged(tmp_path, server, forms="c2_coverage", spend=spend)
+    spend = {"prices": prices(tmp_path), "max_cost": 0.02}
+    path = judged(tmp_path, server, {"max_tokens": 400}, forms="c2_coverage", spend=spend)
     for _ in range(2):
         ended = unshown(path)
         assert "the budget is spent (1 calls" in ended.stopped
@@ -111,7 +111,7 @@ def test_a_cost_is_limited_where_the_server_tells_no_usage(
     tables = load_run(ended.run_dir).tables
     (row,) = tables["spend"].to_dict("records")
     assert (row["calls"], row["estimated_calls"]) == (1, 1)
-    assert row["cost"] == row["estimated_cost"] > 1e-6
+    assert row["cost"] == row["estimated_cost"] > 0.01
     # what is stored of the reply is what the server said
     assert (tables["usage"]["n"].sum(), tables["usage"]["output_tokens"].sum()) == (1, 0)
     assert execute(["status", str(ended.run_dir)]) == 0
