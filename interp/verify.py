@@ -72,7 +72,7 @@ def verify(model: Model) -> tuple[str, ...]:
             attention.hand_back(model.hf)
     if not model.supports_tree:
         checks.append(f"packed forest off: {model.tree_reason}")
-    elif model.device.type != "cpu":
+    elif model.flex_reason is None or model.device.type != "cpu":
         checks.append(_flex(model, trees, reached))
         graphs = "replayed from CUDA graphs" if model.graph_reason is None else "started anew"
         checks.append(f"steps of decoding are {graphs}" + _why(model.graph_reason))
