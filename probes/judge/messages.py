@@ -138,7 +138,7 @@ async def without_usage(body: Mapping[str, Any]) -> ModelOutput | None:
     """
     from inspect_ai.model import model_output_from_openai, model_output_from_openai_responses
 
-    if not body.get("usage"):
+    if body.get("usage") is None:
         return None
     rest = {name: value for name, value in body.items() if name != "usage"}
     try:

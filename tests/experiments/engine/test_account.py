@@ -45,8 +45,10 @@ def two(tmp_path: Path) -> Iterator[tuple[RunAccount, RunAccount]]:
         yield one, other
 
 
-def call(n: int = 0, cost: float | None = None, outcome: str = "parsed", **more: bool) -> Call:
-    return Call(NAME, f"c2_detection/{n}", outcome, ONE, cost, **more)
+def call(
+    n: int = 0, cost: float | None = None, outcome: str = "parsed", estimated: bool = False
+) -> Call:
+    return Call(NAME, f"c2_detection/{n}", outcome, ONE, cost, estimated)
 
 
 def begun(n: int = 0, cost: float | None = None) -> Call:
