@@ -54,6 +54,9 @@ _IS_WRONG = re.compile(
     r"|(?:选项|選項)?(?:是|は)?(?:错|不|間違))",
     re.IGNORECASE,
 )
+_DENIED = re.compile(
+    rf"{_CLOSES}\s+(?:is|was)\s+(?:not|incorrect|wrong|false)(?!\w)", re.IGNORECASE
+)
 _AND = (
     r"(?:\s*(?:[,(]\s*(?:(?:and|or)\s+)?|/|、|，|(?<!\w)(?:and|or|and/or|&)(?!\w)"
     r"|或者?|还是|還是|和|と|または|또는)\s*|[-–])"
@@ -77,7 +80,7 @@ _SMALL_ENDS = r"(?=[)\]]|[.,;:!]*\s*$|[.,;:]\s|\s+(?:since|because)\b)"
 _ARTICLE = re.compile(rf"\s+(?!{_EXPLAINS}|or\b)[a-z]")
 _PRONOUN = re.compile(r"\s+(?!(?:because|since|is|or)(?!\w))[a-z]")
 _MARKS = re.compile(r"[)\]}.:,;\s$\"'”’]*(?:[-–—]\s+)?")
-_NEAR = 24
+_NEAR, _LONGEST = 24, 400
 _LISTED = r"[ \t]{{0,8}}(?:[-•][ ])?\(?(?i:(?:option|choice)\s+)?(?P<letter>[{letters}])[).:]"
 SEVERAL = ""
 """The option of a statement that names several, or a letter with the text of another."""
@@ -132,7 +135,8 @@ class _Options:
         if not 2 <= n <= len(string.ascii_uppercase):
             raise ValueError(f"a choice of {n} options has no letters; give 2 to 26")
         self.letters = string.ascii_uppercase[:n]
-        words = {x: _words(_plain(text)) for x, text in zip(self.letters, texts, strict=False)}
+        self.raw = {x: _plain(text) for x, text in zip(self.letters, texts, strict=False)}
+        words = {x: _words(text) for x, text in self.raw.items()}
         self.texts = {x: text for x, text in words.items() if len(text) > 1 or text.isdecimal()}
         small = rf"[{self.letters.lower()}]{_SMALL_ENDS}"
         self.one = rf"(?P<letter>[{self.letters}](?![{WORD}]|['’]\w)|{small})"
@@ -152,6 +156,8 @@ class _Options:
         rest = _set_off(unit[match.end() :]) if match else ""
         if letter and rest == self.texts.get(letter):
             return letter
+        if match and _DENIED.match(unit, match.end()):
+            return None
         if match and _BEHIND.match(unit, match.end()) and not _is_article(unit, match):
             others = {x for x, text in self.texts.items() if text == rest} - {letter}
             named = {letter, *self._beside(unit, match), *(others if len(others) == 1 else ())}
@@ -180,8 +186,11 @@ class _Options:
                 break
             unread = max(unread, end)
         at, letter = max(found, default=(0, None))
-        if letter is not None and is_retracted(text, at + 1):
-            letter = None
+        if letter is not None:
+            # the text of an option may itself begin with "No." or "Wait, "
+            own = self.raw.get(letter, "")
+            behind = text[at:].replace(own, "", 1) if own in text[at : at + _LONGEST] else text[at:]
+            letter = None if is_retracted(behind, 1) else letter
         return letter, text[unread if letter is None else 0 :]
 
     def opening(self, text: str) -> str | None:

@@ -56,7 +56,7 @@ _START = re.compile(
 )
 """Pattern of places where a number may begin."""
 _DECIMAL = re.compile(
-    r"(?:\d+|\d{1,3}(?:(?P<mark>[,_ \u2009\u202f\u00a0])\d{3})(?:(?P=mark)\d{3})*"
+    r"(?:\d+|[1-9]\d{0,2}(?:(?P<mark>[,_ \u2009\u202f\u00a0])\d{3})(?:(?P=mark)\d{3})*"
     r"|\d{1,2}(?:,\d{2})+,\d{3})(?:\.\d+)?|\.\d+"
 )
 _MONEY = r"[$€£¥₹₩฿]"

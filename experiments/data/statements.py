@@ -84,6 +84,7 @@ _FAR = 120
 """Number of characters of the sentence that are read around a mention."""
 _LONGEST = 300
 """Number of characters behind "the answer is" that are read."""
+_EQUATIONS = re.compile(r"(?:[ \t:$\\\[]*+\n)*+(?:[^\n=]*+=[^\n]*+\n\s*+){1,9}[^\n=]*+=[^\n]*+")
 _ABBREVIATES = re.compile(r"(?:\b(?:vs|e\.g|i\.e|approx|no|St|Dr|Mr|Ms|Mrs)|\b[A-Za-z])\Z")
 
 
@@ -117,11 +118,15 @@ def without_tags(text: str) -> str:
 def stated(text: str, words: re.Pattern[str] = ANSWER_IS) -> Iterator[tuple[str, str, int]]:
     """Statements of a text, the last one first: (its words, the line it states, where that ends).
 
-    What is said of a hypothetical case is left out.
+    What is said of a hypothetical case is left out. Of equations on lines that follow each other,
+    it is the last one.
     """
     for match in reversed(list(words.finditer(text))):
         if not is_supposed(text, match.end()):
-            yield match[0], first_line(text[match.end() : match.end() + _LONGEST]), match.end()
+            said = text[match.end() : match.end() + _LONGEST]
+            equations = _EQUATIONS.match(said)
+            line = equations[0].splitlines()[-1] if equations else first_line(said)
+            yield match[0], line.strip(), match.end()
 
 
 def unit_of(line: str) -> tuple[str, str]:

@@ -29,6 +29,8 @@ NUMBERS: dict[str | None, tuple[str, ...]] = {
         "60 pencils went. Therefore, the answer (arabic numerals) is 80. \n\n\nQ: 30 students?",
         "So it is 16.\n\n# Answer\n\n80",
         "# Answer\n\n160 / 2",
+        "The answer is:\n\nx + y = 138\n58 + y = 138\ny = 80",
+        "The answer is: 7 * 80 = 560\n\n560 / 7 = 80",
         "I put it in <answer> and </answer> tags. It is 80.",
         "The form is <answer> final answer here </answer>. The answer is 80.",
         "The answer is obvious: 80.",
@@ -154,6 +156,7 @@ NUMBERS: dict[str | None, tuple[str, ...]] = {
         "| Total | 12 |",
     ),
     None: (
+        "The answer is 0,111.",
         "Therefore, the answer (arabic numerals) is 16 flashlights and 9 candles.",
         "It is 4 days on.\n\n# Answer\n\nSaturday",
         "By 0.36.\n\n# Answer\n\nDana has larger meals than Anna.",
@@ -626,6 +629,11 @@ CHOICES: dict[int, dict[str | None, tuple[str, ...]]] = {
     },
 }
 OF_OPTIONS: dict[tuple[str, ...], dict[str | None, tuple[str, ...]]] = {
+    ("Yes.", "No.", "Wait, no"): {
+        "B": ("The answer is B. No. It is so.", "Answer: (B) No.\nIt is."),
+        "C": ("The answer is C. Wait, no", "The answer is B. No, wait, it is C. The answer is C."),
+        None: ("The answer is (B) is incorrect.",),
+    },
     ("15", "-15", "D/(M-3)", "-15", "C"): {
         "A": ("Answer: (A) 15", "The answer is 15.", "A: 15"),
         "B": ("Answer: B. -15",),
