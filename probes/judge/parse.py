@@ -187,11 +187,14 @@ def _doubt(thought: marks.Thought) -> str:
 def strip_thinking(text: str, prompt: str = "") -> marks.Thought:
     """Split the thinking of a reply from its answer (`interp.marks.split`).
 
-    A reply that is a JSON object as it stands, fenced or not, holds no thinking, whatever its
-    strings quote.
+    A reply that is a JSON object as it stands, or that ends in a fenced one behind prose without
+    marks, holds no thinking, whatever the object's strings quote.
     """
-    fence = _ONE_FENCE.fullmatch(text)
-    if _whole_object(fence[1] if fence else text) is not None:
+    prose, opens, _ = text.partition("```")
+    fence = _ONE_FENCE.fullmatch(text, len(prose)) if opens else None
+    said = marks.split(prose if fence else "", prompt)
+    plain = said.closed and not (said.marked or said.unpaired)
+    if plain and _whole_object(fence[1] if fence else text) is not None:
         return marks.Thought(text.strip())
     thought = marks.split(text, prompt)
     return replace(thought, answer=thought.answer.strip(), thinking=thought.thinking.strip())

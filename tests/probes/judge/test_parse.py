@@ -9,7 +9,7 @@ import sys
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from faithscope.interp.marks import MARKS
@@ -437,6 +437,7 @@ prose = st.text().filter(lambda t: not any(c in t for c in '{}`<[◁"'))
 
 
 @given(prose, prose, st.text(), st.integers(0, 4))
+@example("Well.", "", "It wrote [THINK].", 1)
 def test_prose_may_stand_before_a_fenced_object_and_nowhere_else(before, after, rationale, score):
     value = {"rationale": rationale, "score": score}
     fenced = f"{before}\n```json\n{json.dumps(value)}\n```\n"
