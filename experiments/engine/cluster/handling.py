@@ -11,6 +11,7 @@ from faithscope.experiments.engine import outputs
 from faithscope.experiments.engine.cluster import FOLDER, commands
 from faithscope.experiments.engine.cluster.batch import text_of
 from faithscope.experiments.engine.cluster.jobs import (
+    JOBS,
     Job,
     Submitter,
     chain,
@@ -29,7 +30,7 @@ from faithscope.experiments.engine.cluster.state import (
 )
 from faithscope.experiments.engine.folder import stored_config
 from faithscope.experiments.engine.run import AnyPlan
-from faithscope.experiments.files import StoreError, make_folder
+from faithscope.experiments.files import StoreError, make_folder, write_atomically
 from faithscope.interp.errors import UserError
 from faithscope.interp.locks import Lock
 
@@ -65,6 +66,8 @@ def submit(
             _refuse_active(run_dir)
         write_files(whole, files, profile)
         submitter = Submitter(run_dir, most, dry)
+        listed = run_dir / FOLDER / JOBS
+        before = listed.read_bytes() if listed.is_file() else b""
         try:
             chain(submitter, jobs, _passes(run_dir))
         except UserError as error:
@@ -72,6 +75,7 @@ def submit(
                 raise
             # without the jobs that lack, these would work on a run that nothing merges
             commands.cancel(handed_in)
+            write_atomically(listed, before)
             raise UserError(
                 f"{error}; the jobs {', '.join(handed_in)}, which Slurm had taken, were cancelled"
             ) from error
@@ -131,7 +135,8 @@ def _resubmit(run_dir: Path, options: Sequence[str], failed: bool, dry: bool) ->
     submitter = Submitter(run_dir, _largest_index(dry), dry)
     lacking = to_resubmit(state)
     states = {task.job.file: task.state for task in state.others}
-    jobs = list({task.job.file: task.job for task in state.tasks}.values())
+    # a submit that was killed may have handed in no merge
+    jobs = list({j.file: j for j in (Job("merge"), *(task.job for task in state.tasks))}.values())
     unbuilt = any(task.job.kind == "build" and task.state == "failed" for task in state.others)
     if unbuilt:
         # the items are planned by the job that prepares them, so all shards are still to do

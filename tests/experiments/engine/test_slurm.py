@@ -386,6 +386,19 @@ def test_two_submits_at_once_with_more_shards_than_an_array_has_give_the_tables_
     assert tables == two_nodes.tables("alone") != {}
 
 
+def test_jobs_go_in_together_or_not_at_all(
+    two_nodes: Cluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = two_nodes.config("half", data={"limit": 2}, probes=["attention"])
+    profile = Path(two_nodes.profile())
+    profile.write_text(profile.read_text().replace("report_mem=1500M", "report_mem=900T"))
+    assert execute(["submit", config, "--shards", "2", "--profile", str(profile)]) == 2
+    assert "which Slurm had taken, were cancelled" in capsys.readouterr().err
+    assert submissions(two_nodes.run("half")) == []
+    queue = lambda: two_nodes.slurm.said("squeue", "--noheader", "--name=half")  # noqa: E731
+    two_nodes.slurm.wait("jobs are in the queue", lambda: not queue(), PATIENCE)
+
+
 def test_a_node_that_fails_is_named_and_its_shards_are_done_elsewhere(two_nodes: Cluster) -> None:
     slurm, small = two_nodes.slurm, {"data": {"limit": 16}, "generation": {"batch_size": 1}}
     assert execute(["run", two_nodes.config("alone", **small)]) == 0
