@@ -126,7 +126,8 @@ def test_estimates_from_samples_are_unbiased(screen: int) -> None:
         records += drawn
     frame = branch_frame(records)
     necessity = Table("x", "branches", ("model",), (NECESSITY,)).make(frame).set_index("model")
-    counts = {model: step_counts(of) for model, of in frame.groupby("model", observed=True)}
+    few = frame[frame["model"].isin({"whole", *map(str, range(500))})]
+    counts = {model: step_counts(of) for model, of in few.groupby("model", observed=True)}
     found = necessity["necessity"].to_dict()
     expected = found.pop("whole")
     assert np.mean(list(found.values())) == pytest.approx(expected, abs=0.01)
