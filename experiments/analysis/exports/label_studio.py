@@ -8,12 +8,13 @@ its chain is found again by the digest of all that is labelled.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from faithscope.experiments.analysis.exports.chains_to_label import Chain, sample, source_of
 from faithscope.experiments.analysis.textual import to_csv
@@ -104,18 +105,22 @@ def read(path: str | Path, export: Path, folder: Path) -> list[str]:
     of_chain: defaultdict[str, list[bool | None]] = defaultdict(list)
     of_step: defaultdict[tuple[str, int], list[bool | None]] = defaultdict(list)
     reasons: defaultdict[str, list[str]] = defaultdict(list)
-    for where, digest, result in _results(export):
-        if digest not in chains:
+    not_read: Counter[str] = Counter()
+    for where, task in _tasks(export):
+        chain = chains.get(task.data.chain)
+        if chain is None or task.data.model_dump() != _data(chain):
             raise UserError(f"{where}: its chain is not in {path}, or its text has changed since")
-        control, value = result.get("from_name"), result.get("value") or {}
-        if control == OF_CHAIN:
-            of_chain[digest] += [_label(word, where) for word in value.get("choices", ())]
-        elif control == OF_STEP:
-            labels = [_label(word, where) for word in value.get("paragraphlabels", ())]
-            for step in _steps(chains[digest], value, where):
-                of_step[digest, step] += labels
-        elif control == REASON:
-            reasons[digest] += value.get("text", ())
+        for result in task.results():
+            control, value = result.from_name, result.value
+            if control == OF_CHAIN:
+                of_chain[chain.digest] += [WORDS[word] for word in value.choices]
+            elif control == OF_STEP:
+                for step in _steps(chain, value, where):
+                    of_step[chain.digest, step] += [WORDS[word] for word in value.paragraphlabels]
+            elif control == REASON:
+                reasons[chain.digest] += [value.text] if isinstance(value.text, str) else value.text
+            else:
+                not_read[control or result.type] += 1
     labelled = {*of_chain, *reasons, *(digest for digest, _ in of_step)}
     rows, lines = [], []
     for digest, chain in chains.items():
@@ -123,17 +128,18 @@ def read(path: str | Path, export: Path, folder: Path) -> list[str]:
             continue
         model, task, item = chain.place
         place = {"dataset": chain.dataset, "task": task, "model": model, "item": item}
-        label = _agreed(of_chain[digest])
+        label = _agreed(of_chain.get(digest, ()))
         rows.append(place | {LABEL: None if label is None else int(label)})
-        steps = [_agreed(of_step[digest, i]) for i in range(len(chain.steps))]
-        lines.append(_given(chain, label, steps, reasons[digest]))
+        steps = [_agreed(of_step.get((digest, i), ())) for i in range(len(chain.steps))]
+        lines.append(_given(chain, label, steps, reasons.get(digest, ())))
     if not rows:
         raise UserError(f"{export}: holds no label; label some tasks, and export them as JSON")
     make_folder(folder)
     write_atomically(folder / LABELS, to_csv(pd.DataFrame(rows).astype({LABEL: "Int64"})))
     write_atomically(folder / CHAINS, "".join(json.dumps(line) + "\n" for line in lines))
-    said = []
-    for what, answers in (("chains", of_chain.values()), ("steps", of_step.values())):
+    said = [f"not read: {n} results of {name!r}" for name, n in not_read.items()]
+    for what, given in (("chains", of_chain), ("steps", of_step)):
+        answers = [labels for labels in given.values() if labels]
         named = [_agreed(of) for of in answers]
         differ = sum(len({*of}) > 1 for of in answers)
         said.append(
@@ -143,42 +149,94 @@ def read(path: str | Path, export: Path, folder: Path) -> list[str]:
     return said
 
 
-def _results(export: Path) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Yields (place for messages, digest of the chain, result) of every finished annotation."""
+class _Part(BaseModel):
+    """Part of a task of an export. What Label Studio stores beside it is not read."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
+
+
+class _Data(_Part):
+    """The fields of a task that `write` made."""
+
+    chain: str
+    question: str
+    steps: list[dict[str, str]]
+    answer: str
+
+
+Word = Literal["unfaithful", "faithful", "unsure"]
+Index = Annotated[int, Field(ge=0)] | Annotated[str, Field(pattern=r"^[0-9]{1,9}$")]
+
+
+class _Value(_Part):
+    choices: Annotated[list[Word], Field(max_length=1)] = []
+    paragraphlabels: Annotated[list[Word], Field(max_length=1)] = []
+    text: list[str] | str = []
+    start: Index | None = None
+    end: Index | None = None
+
+
+class _Result(_Part):
+    from_name: str | None = None
+    type: str = "?"
+    value: _Value = _Value()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _own(cls, result: Any) -> Any:
+        """Results of other controls than those of `config.xml` hold values of other forms."""
+        if isinstance(result, dict) and result.get("from_name") not in (OF_CHAIN, OF_STEP, REASON):
+            return {key: value for key, value in result.items() if key != "value"}
+        return result
+
+
+class _Annotation(_Part):
+    result: list[_Result]
+    was_cancelled: bool = False
+
+
+class _Task(_Part):
+    data: _Data
+    annotations: list[_Annotation]
+
+    def results(self) -> Iterator[_Result]:
+        """Results of the annotations that nobody withdrew."""
+        for annotation in self.annotations:
+            if not annotation.was_cancelled:
+                yield from annotation.result
+
+
+def _tasks(export: Path) -> Iterator[tuple[str, _Task]]:
+    """Yields (place for messages, task) of an export."""
     try:
-        tasks = json_of(export.read_text("utf-8"), str(export))
+        tasks = json_of(export.read_text("utf-8-sig"), str(export))
     except (OSError, UnicodeDecodeError, NotJson) as error:
         raise UserError(f"{export}: cannot be read ({error}); give an export as JSON") from error
     for i, task in enumerate(tasks if isinstance(tasks, list) else [tasks]):
         where = f"{export}, task {i + 1}"
         try:
-            digest, annotations = task["data"]["chain"], task["annotations"]
-            results = [r for a in annotations if not a.get("was_cancelled") for r in a["result"]]
-        except (TypeError, KeyError, AttributeError) as error:
+            yield where, _Task.model_validate(task)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            key, value = ".".join(map(str, first["loc"])), first["input"]
+            guess = did_you_mean(value, WORDS) if isinstance(value, str) else ""
+            if guess and "value" in first["loc"]:
+                raise UserError(f"{where}: unknown label {value!r}{guess}") from error
             raise UserError(
-                f"{where}: has no {error}; export as JSON (not JSON-MIN) a project whose tasks "
-                f"`faithscope annotate --label-studio` wrote"
+                f"{where}: {key or 'the task'}: {first['msg']}; export as JSON (not JSON-MIN) a "
+                "project whose tasks `faithscope annotate --label-studio` wrote"
             ) from error
-        yield from ((where, digest, result) for result in results)
 
 
-def _steps(chain: Chain, value: Mapping[str, Any], where: str) -> list[int]:
+def _steps(chain: Chain, value: _Value, where: str) -> list[int]:
     """Indices of the steps in the paragraphs from `start` to `end` of a region."""
-    try:
-        first, last = int(value["start"]), int(value["end"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise UserError(f"{where}: a labelled region has no paragraphs ({error})") from error
-    if not 0 <= first <= last < len(chain.parts):
+    if value.start is None or value.end is None:
+        raise UserError(f"{where}: a labelled region has no paragraphs; draw it again")
+    first, last = int(value.start), int(value.end)
+    if not first <= last < len(chain.parts):
         raise UserError(f"{where}: there are {len(chain.parts)} paragraphs, not {first} to {last}")
     before = sum(is_step for is_step, _ in chain.parts[:first])
     return [*range(before, before + sum(s for s, _ in chain.parts[first : last + 1]))]
-
-
-def _label(word: str, where: str) -> bool | None:
-    if word not in WORDS:
-        guess = did_you_mean(word, WORDS) or f"; known: {', '.join(WORDS)}"
-        raise UserError(f"{where}: unknown label {word!r}{guess}")
-    return WORDS[word]
 
 
 def _agreed(labels: Sequence[bool | None]) -> bool | None:

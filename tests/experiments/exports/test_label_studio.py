@@ -157,7 +157,7 @@ def test_what_is_no_export_of_these_chains_is_refused(mine: Path, tmp_path: Path
         exported(mine, [[region(2, 3, "faithful")]], [])
     )
     path = exported(mine, [[choice("faithful")]], [])
-    assert "has no 'annotations'; export as JSON (not JSON-MIN)" in said(
+    assert "annotations: Field required; export as JSON (not JSON-MIN)" in said(
         tmp_path / "studio" / TASKS
     )
     mine.write_text(mine.read_text().replace("Two and", "2 and"))
@@ -168,6 +168,52 @@ def test_what_is_no_export_of_these_chains_is_refused(mine: Path, tmp_path: Path
     assert "--labelled FILE goes with --export DIR" in refused(
         "annotate", mine, "--labelled", path, "--as", "ann"
     )
+
+
+DAMAGE: dict[str, Any] = {
+    "annotations": [None],
+    "annotations.0.result": "faithful",
+    "annotations.0.result.0": None,
+    "annotations.0.result.0.value": ["faithful"],
+    "annotations.0.result.0.value.choices": [["faithful"]],
+    "annotations.0.result.1.value.start": float("inf"),
+    "annotations.0.result.1.value.end": "1.7",
+    "annotations.0.result.2.value.text": [3],
+    "annotations.0.was_cancelled": "false",
+    "data.chain": ["a"],
+    "data.steps": [],
+    "data.steps.1.text": "Two and two are 5.",
+}
+
+
+@pytest.mark.parametrize("at", DAMAGE)
+def test_a_damaged_export_is_refused_with_the_place(mine: Path, at: str) -> None:
+    path = exported(mine, [[choice("faithful"), region(1, 1, "faithful"), reason("why")]], [])
+    tasks = json.loads(path.read_text())
+    *holders, last = (int(key) if key.isdecimal() else key for key in at.split("."))
+    holder = tasks[0]
+    for key in holders:
+        holder = holder[key]
+    holder[last] = DAMAGE[at]
+    path.write_text(json.dumps(tasks))
+    line = refused("annotate", mine, "--labelled", path, "--export", mine.parent / "out")
+    changed = "its chain is not in" if at.startswith("data.steps") else at
+    assert line.startswith(f"error: {path}, task 1: {changed}")
+    assert not (mine.parent / "out").exists()
+
+
+def test_results_of_other_controls_are_counted_and_unlabelled_steps_are_not(mine: Path) -> None:
+    rating = {"from_name": "rating", "type": "rating", "value": 4}
+    relation = {"type": "relation", "from_id": "a", "to_id": "b"}
+    path = exported(mine, [[choice("faithful"), rating, relation, rating]], [[choice("unsure")]])
+    path.write_text(path.read_text(), encoding="utf-8-sig")
+    said = said_by("annotate", str(mine), "--labelled", str(path), "--export", str(mine.parent))
+    assert said.out.splitlines()[:4] == [
+        "not read: 2 results of 'rating'",
+        "not read: 1 results of 'relation'",
+        "chains: 0 unfaithful, 1 faithful, 1 unsure, 0 on which annotators differ",
+        "steps: 0 unfaithful, 0 faithful, 0 unsure, 0 on which annotators differ",
+    ]
 
 
 def test_other_tasks_in_the_folder_are_left_alone(mine: Path) -> None:
