@@ -135,6 +135,10 @@ class Given:
     """Label name -> the chain's label."""
     step_labels: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     """Label name -> one label for each of `Trace.steps`; None for a step without one."""
+    cue: str | None = None
+    """The cue to an answer that stood in the prompt of the chain, as its file gives it."""
+    cue_target: str | None = None
+    """The answer that the cue points to."""
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,11 @@ class GivenChain:
     prefilled: int = 0
     """Number of characters at the start of `reasoning` that were prefilled, so that the chain's
     model did not write them."""
+    cue: str | None = None
+    """The cue to an answer that stood in the prompt of the chain, as text; None if there was none,
+    or the file does not tell."""
+    cue_target: str | None = None
+    """The answer that the cue points to, as in the file; for a choice, the option's letter."""
     where: str = ""
     """Place of the chain for messages: `mine.jsonl, line 3`."""
     group: str | None = None

@@ -74,6 +74,8 @@ def given_trace(
         asked.prompt,
         dict(chain.labels),
         labels_of(chain, parts),
+        chain.cue,
+        chain.cue_target,
     )
     # a token that also holds text of the chain's model counts as that model's
     ends = accumulate(map(len, trace.pieces))

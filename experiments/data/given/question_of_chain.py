@@ -60,7 +60,7 @@ class QuestionOfChain:
         """SHA-256 of all that the file says of the chain."""
         left_out = ("where", "group")
         content = {name: v for name, v in asdict(self.chain).items() if name not in left_out}
-        for name in ("cut", "prefilled"):
+        for name in ("cut", "prefilled", "cue", "cue_target"):
             # chains whose file does not tell of it keep earlier versions' ids
             if not content[name]:
                 del content[name]

@@ -20,6 +20,7 @@ from faithscope.experiments.data.given.cells import (
 from faithscope.experiments.data.given.chain import GivenChain, Reader
 from faithscope.experiments.data.tasks.sources.gold import (
     ANSWER,
+    CUE_TARGET,
     GOLD,
     check_no_answers,
     check_no_options,
@@ -77,6 +78,8 @@ def chain(row: SourceRow) -> GivenChain:
         step_labels=of_steps,
         cut=was_cut(*map(row.values.get, ENDED)),
         prefilled=len(prefilled),
+        cue=text(row, "cue"),
+        cue_target=text(row, CUE_TARGET),
         where=row.where,
     )
 

@@ -29,6 +29,8 @@ GOLD = ("gold", "target", "correct_answer", "answer_idx", "answerKey")
 """Names of columns that hold the right answer in any row."""
 ANSWER = "answer"
 """Column of a question's right answer; in the row of a given chain, of the chain's own answer."""
+CUE_TARGET = "cue_target"
+"""Column of the answer that a cue in the prompt of a given chain points to."""
 _KEYS = ("answeridx", "answerkey", "label", "correct")
 """Columns that hold the letter of an option, even if another option has that letter as its text."""
 _GOLD_WORDS = re.compile(r"gold(en)?|truth|correct|targets?|solutions?|expected|label")
@@ -169,7 +171,9 @@ def _has_column(row: SourceRow, names: Sequence[str]) -> bool:
 def _check(row: SourceRow, words: Sequence[re.Pattern[str]], what: str, known: str) -> None:
     for column in map(str, row.values):
         of_column = [word.lower() for word in _WORD.findall(column)]
-        if column.startswith("label_") or folded(column) in map(folded, (ANSWER, *GOLD)):
+        if column.startswith("label_") or folded(column) in map(
+            folded, (ANSWER, CUE_TARGET, *GOLD)
+        ):
             continue
         looks_so = any(pattern.fullmatch(word) for pattern in words for word in of_column)
         if not looks_so or any(map(_ABOUT.fullmatch, of_column)):

@@ -61,6 +61,20 @@ def test_rows_of_ones_own(tmp_path: Path) -> None:
     assert (chain.model, chain.answer, chain.dataset) == ("org/writer", "A", "own")
 
 
+def test_rows_say_which_cue_stood_in_the_prompt_and_other_chains_keep_their_hash(
+    tmp_path: Path, llama: Model
+) -> None:
+    row = {"question": "Who?", "reasoning": "It is A. Yes, A.", "cue": "I think A.", "id": "x"}
+    (chain,) = read_chains(write_rows(tmp_path / "c.jsonl", row | {"cue_target": "A"})).chains
+    cued = question_of_chain(chain, "c.jsonl", "rows")
+    given = given_trace(llama, cued, TraceSettings()).origin.given
+    assert given is not None
+    assert (given.cue, given.cue_target) == ("I think A.", "A")
+    bare = question_of_chain(replace(chain, cue=None, cue_target=None), "c.jsonl", "rows")
+    assert bare.sha256 == "c987b6f866a0929481ee3e7319476d63056e167f393b8afae9b3bdcd00812625"
+    assert cued.sha256 != bare.sha256
+
+
 def test_rows_say_which_text_was_prefilled(tmp_path: Path, llama: Model) -> None:
     row = {"question": "Who?", "reasoning": "It is A. No, it is B.", "prefilled": "It is A."}
     chain = one(write_rows(tmp_path / "mine.jsonl", row), "rows")
