@@ -20,15 +20,15 @@ BUDGETS = {
     "experiments/analysis": 17_600,
     "experiments/cli": 2_700,
     "experiments/config": 1_650,
-    "experiments/data": 9_600,
-    "experiments/engine": 11_500,
+    "experiments/data": 10_900,
+    "experiments/engine": 12_400,
     "experiments/extras": 5_000,
     "experiments/studies/c2faith": 7_800,
     "experiments/studies/compare": 1_800,
     "experiments/studies/rfeval": 12_500,
     "experiments/studies/slrc": 19_700,
     "experiments/studies/training": 3_200,
-    "tests": 67_000,
+    "tests": 69_500,
 }
 """Room -> most lines."""
 COUNTED = ("py", "jinja", "js", "css", "csv", "yaml")

@@ -17,8 +17,7 @@ from faithscope.experiments.data.given.thinking import (
 from faithscope.experiments.data.tasks.sources.gold import (
     ANSWER,
     GOLD,
-    check_no_answers,
-    check_no_options,
+    check_unread,
     stated,
 )
 from faithscope.experiments.data.tasks.sources.rows import SourceRow, has, usable
@@ -76,10 +75,9 @@ def chain(row: SourceRow) -> GivenChain:
             f"{row.where}: 'answer' could be the right answer or the one in the reply; call the "
             "right one 'gold', and leave the other out: it is read from the reply"
         )
-    check_no_answers(about, of_chain=True)
     facts = facts_of(about, GOLD, answer)
-    if facts["options"] is None and facts["kind"] is None:
-        check_no_options(about)
+    has_kind = facts["options"] is not None or facts["kind"] is not None
+    check_unread(about, of_chain=True, has_kind=has_kind)
     return GivenChain(
         id=text(row, "id") or row.id,
         dataset=text(row, "dataset") or "chat",

@@ -10,8 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from faithscope.experiments.data.given.bonafide import BONAFIDE
-from faithscope.experiments.data.given.chain import GivenChain, Reader
+from faithscope.experiments.data.given.chain import GivenChain, Reader, rows_of_file
 from faithscope.experiments.data.given.chat import CHAT
+from faithscope.experiments.data.given.columns import (
+    KEY,
+    Columns,
+    columns_problem,
+    line_of,
+    proposed,
+    renamed,
+    stored,
+    stored_beside,
+)
 from faithscope.experiments.data.given.fine_cot import FINE_COT
 from faithscope.experiments.data.given.inspect_log import INSPECT
 from faithscope.experiments.data.given.prm800k import PRM800K
@@ -19,7 +29,7 @@ from faithscope.experiments.data.given.processbench import PROCESSBENCH
 from faithscope.experiments.data.given.rows import ROWS
 from faithscope.experiments.data.tasks.sources.files import readable
 from faithscope.experiments.data.tasks.sources.json_text import check_depth
-from faithscope.experiments.data.tasks.sources.rows import begin_file
+from faithscope.experiments.data.tasks.sources.rows import begin_file, folded
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interp.extensions import extensions, why_broken
 
@@ -43,6 +53,8 @@ class Chains:
     chains: tuple[GivenChain, ...]
     total: int
     """Number of chains in the file, including those that a limit leaves out."""
+    columns_from: str = ""
+    """The file beside it whose mapping of columns was used; "" if there is none."""
 
 
 def format_problem(name: str, readers: Iterable[Reader] = READERS) -> str | None:
@@ -64,6 +76,7 @@ def read_chains(
     own_ids: bool = True,
     writers: Mapping[str, str] | None = None,
     seed: int = 0,
+    columns: Columns | None = None,
 ) -> Chains:
     """The chains of a file, of a folder, or of given rows.
 
@@ -74,12 +87,18 @@ def read_chains(
             label, if the file is sorted by these.
         own_ids: whether to make ids unique among all chains (`with_own_ids`); if not, they stay as
             in the file, unique only within model and data set.
+        columns: a reader's column -> the file's (`columns.Columns`); those of a mapping stored
+            beside the file hold for columns that are not in it.
 
     Raises:
-        UserError: no reader or several readers know the layout, or a row does not fit its reader.
+        UserError: no reader or several readers know the layout, a row does not fit its reader, or
+            no row has a column that is mapped.
     """
     if problem := format_problem(format, readers):
         raise UserError(f"traces.format: {problem}")
+    if columns and (problem := columns_problem(columns)):
+        raise UserError(f"{KEY}: {problem}")
+    columns_from = ""
     by_name = {reader.name: reader for reader in readers}
     if isinstance(source, Path):
         if not source.exists():
@@ -90,6 +109,14 @@ def read_chains(
         with readable(source):
             rows = (reader or ROWS).rows(source)
         file = str(source)
+        beside = stored(source)
+        columns_from = str(stored_beside(source)) if beside else ""
+        columns = {**beside, **(columns or {})}
+        if columns and reader is not None and reader.rows is not rows_of_file:
+            raise UserError(
+                f"{columns_from or KEY}: {file} is read as {reader.name}, which has no columns to "
+                "name; take the mapping away"
+            )
     else:
         reader = None if format == AUTO else by_name[format]
         file = "rows"
@@ -99,13 +126,16 @@ def read_chains(
         rows = [read.row(f"row-{i}", row, f"row {i}") for i, row in enumerate(source)]
     if not rows:
         raise UserError(f"{file}: holds no rows; give some")
+    if columns:
+        rows = renamed(rows, columns, file)
     # detection looks at all columns, which must not count as asked for
     reader = reader or _recognised(file, rows[0].cells.plain, readers)
     named = writers or {}
     chains = [replace(c, model=named.get(c.model, c.model)) for c in reader.chains(rows)]
     chains = with_own_ids(chains) if own_ids else _once(chains)
     drawn = random.Random(f"chains-{seed}").sample(range(len(chains)), len(chains))[:limit]
-    return Chains(file, reader.name, tuple(chains[i] for i in sorted(drawn)), len(chains))
+    kept = tuple(chains[i] for i in sorted(drawn))
+    return Chains(file, reader.name, kept, len(chains), columns_from)
 
 
 def _recognised(file: str, row: Mapping[str, Any], readers: Sequence[Reader]) -> Reader:
@@ -118,10 +148,15 @@ def _recognised(file: str, row: Mapping[str, Any], readers: Sequence[Reader]) ->
             f"{file}: its columns ({columns}) are of the formats "
             f"{' and '.join(r.name for r in fitting)}; say which: traces.format: {fitting[0].name}"
         )
+    meant = proposed(row)
+    have = {*map(folded, map(str, row)), *meant}
+    lacks = [] if "question" in have else ["no question"]
+    lacks += [] if {"reasoning", "steps"} & have else ["no reasoning"]
+    seen = f", and nothing in it is named like one: {' and '.join(lacks)}" if lacks else ""
+    say = f"say what they hold, as in {line_of(meant)}" if meant else f"map its columns ({KEY})"
     raise UserError(
-        f"{file}: its columns ({columns}) are of no known format; say which it is "
-        f"(traces.format: {', '.join(r.name for r in readers)}), or give the columns question and "
-        "reasoning (faithscope docs given)"
+        f"{file}: its columns ({columns}) are of no known format{seen}; {say}, or say which format "
+        f"it is (traces.format: {', '.join(r.name for r in readers)}; faithscope docs given)"
     )
 
 

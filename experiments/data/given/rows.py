@@ -22,8 +22,7 @@ from faithscope.experiments.data.tasks.sources.gold import (
     ANSWER,
     CUE_TARGET,
     GOLD,
-    check_no_answers,
-    check_no_options,
+    check_unread,
 )
 from faithscope.experiments.data.tasks.sources.rows import (
     SourceRow,
@@ -62,9 +61,8 @@ def chain(row: SourceRow) -> GivenChain:
             "give the prefilled text as it stands at the start of the reasoning"
         )
     facts = facts_of(row, GOLD, text(row, ANSWER))
-    if facts["options"] is None and facts["kind"] is None:
-        check_no_options(row)
-    check_no_answers(row, of_chain=True)
+    has_kind = facts["options"] is not None or facts["kind"] is not None
+    check_unread(row, of_chain=True, has_kind=has_kind)
     return GivenChain(
         id=text(row, "id") or row.id,
         dataset=text(row, "dataset") or "own",

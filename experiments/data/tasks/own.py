@@ -13,8 +13,7 @@ from faithscope.experiments.data.tasks.kinds import choice_task, label_task, num
 from faithscope.experiments.data.tasks.sources.files import read_rows
 from faithscope.experiments.data.tasks.sources.gold import (
     agreed,
-    check_no_answers,
-    check_no_options,
+    check_unread,
     right_answer,
     stated_right,
 )
@@ -64,9 +63,10 @@ def question(row: SourceRow) -> Question:
         UserError: something is missing or does not fit; with file, line, value and remedy.
     """
     text = text_of(row, ("question",))
-    kind, said = _kind(row), stated_right(row)
-    if not said:
-        check_no_answers(row, of_chain=False)
+    said = stated_right(row)
+    has_kind = stated_kind(row) is not None or any(has(row, name) for name in COLUMNS)
+    check_unread(row, of_chain=False, has_kind=has_kind or has_options(row))
+    kind = _kind(row)
     if kind == "number":
         numbers = {name: _number(value, row) for name, value in said.items()}
         return Question(row.id, NAME, text, kind, agreed(numbers, row))
@@ -80,8 +80,6 @@ def question(row: SourceRow) -> Question:
 def _kind(row: SourceRow) -> AnswerKind:
     given, kind = has_options(row), stated_kind(row)
     if kind is None:
-        if not given:
-            check_no_options(row)
         return "choice" if given or any(has(row, name) for name in COLUMNS) else "number"
     if kind == "number" and given:
         raise UserError(

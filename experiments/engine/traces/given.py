@@ -10,6 +10,7 @@ from typing import Any
 
 from faithscope.experiments.data.given import reading
 from faithscope.experiments.data.given.chain import GivenChain, Reader
+from faithscope.experiments.data.given.columns import Columns
 from faithscope.experiments.data.given.reading import (
     AUTO,
     READERS,
@@ -97,13 +98,14 @@ def read_given(
     limit: int | None = None,
     writers: Mapping[str, str] | None = None,
     seed: int = 0,
+    columns: Columns | None = None,
 ) -> Chains:
     """The chains of a file, a folder, a run folder, or given rows.
 
     Raises:
         UserError: as for `read_chains`; or a run folder holds no traces.
     """
-    return read_chains(source, format, limit, ALL, writers=writers, seed=seed)
+    return read_chains(source, format, limit, ALL, writers=writers, seed=seed, columns=columns)
 
 
 def groups_of(chains: Chains) -> Grouping:

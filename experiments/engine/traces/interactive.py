@@ -11,6 +11,7 @@ import pandas as pd
 from pydantic import ValidationError
 
 from faithscope.experiments.config.base import ConfigError
+from faithscope.experiments.data.given.columns import Columns
 from faithscope.experiments.data.given.encode import given_trace
 from faithscope.experiments.data.given.question_of_chain import question_of_chain
 from faithscope.experiments.data.given.reading import AUTO
@@ -107,6 +108,7 @@ def given_traces(
     limit: int | None = None,
     task: str | None = None,
     kind: AnswerKind | None = None,
+    columns: Columns | None = None,
     settings: TraceSettings | None = None,
 ) -> list[Trace]:
     """Chains that were written elsewhere, as traces of a model that reads them.
@@ -120,6 +122,8 @@ def given_traces(
         task: task whose words to use; by default the task named like a chain's data set, else
             `own`.
         kind: kind of the answers, if neither file nor task tells.
+        columns: what the file's columns hold, as in a config's `traces.columns`:
+            `{"question": "problem", "reasoning": "output.cot"}`.
 
     Raises:
         UserError: the file has no known layout or several, a row does not fit, or a text cannot be
@@ -127,7 +131,7 @@ def given_traces(
     """
     settings = settings or TraceSettings()
     path = Path(source).expanduser() if isinstance(source, str) else source
-    read = read_given(path, format, limit, seed=settings.seed)
+    read = read_given(path, format, limit, seed=settings.seed, columns=columns)
     return [
         given_trace(model, question_of_chain(c, read.file, read.format, task, kind), settings)
         for c in read.chains

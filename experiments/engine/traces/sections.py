@@ -23,6 +23,7 @@ from faithscope.experiments.config.backend import BackendSection
 from faithscope.experiments.config.base import OneOrMany, Section, expanded
 from faithscope.experiments.config.errors import shown
 from faithscope.experiments.config.model import StatedMarks, SubjectName
+from faithscope.experiments.data.given.columns import columns_problem
 from faithscope.experiments.data.given.reading import AUTO, Chains
 from faithscope.experiments.data.question_groups import groups_read
 from faithscope.experiments.data.tasks import base_name, task_problem
@@ -112,13 +113,13 @@ def _of_task(value: T | Mapping[str, T | None] | None, task: str) -> T | None:
     return None
 
 
-def known(check: Callable[[str], str | None]) -> AfterValidator:
-    """Validator of a name, for which `check` returns a problem or None."""
+def known(check: Callable[[Any], str | None]) -> AfterValidator:
+    """Validator of a value, for which `check` returns a problem or None."""
 
-    def validate(name: str) -> str:
-        if problem := check(name):
+    def validate(value: Any) -> Any:
+        if problem := check(value):
             raise ValueError(problem)
-        return name
+        return value
 
     return AfterValidator(validate)
 
@@ -133,6 +134,12 @@ class GivenConfig(Section):
     """A file or folder of given chains, or another run's folder; null lets models write chains."""
     format: Annotated[StrictStr, known(format_problem)] = AUTO
     """The file layout (`faithscope docs given`); `auto` detects it by the columns."""
+    columns: Annotated[dict[str, str | list[str] | dict[str, str]], known(columns_problem)] = Field(
+        default={}
+    )
+    """What the file's columns hold, if they have other names: `{question: problem, reasoning:
+    output.cot}`. A dotted path reads into objects and lists; `labels` and `options` may name
+    several. A mapping `NAME.columns.yaml` beside the file is used, too."""
     limit: StrictInt | None = Field(default=None, ge=1)
     """Number of chains, drawn with the seed from the whole file; a greater one draws these and
     more."""
@@ -165,7 +172,7 @@ class GivenConfig(Section):
         """
         path = Path(str(self.path)).expanduser()
         with files_read(self.group) as files:
-            chains = read_given(path, self.format, self.limit, self.writers, seed)
+            chains = read_given(path, self.format, self.limit, self.writers, seed, self.columns)
         if self.group is not None:
             places = [chain.where for chain in chains.chains]
             groups = groups_read(files, places, self.group, "traces.group")
@@ -173,6 +180,8 @@ class GivenConfig(Section):
             chains = replace(chains, chains=tuple(grouped))
         if self.format == AUTO:
             print(f"note: traces.path: {chains.file} is read as {chains.format}", file=sys.stderr)
+        if chains.columns_from:
+            print(f"note: traces.columns: as in {chains.columns_from}", file=sys.stderr)
         return chains
 
 

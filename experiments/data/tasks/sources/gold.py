@@ -33,11 +33,13 @@ CUE_TARGET = "cue_target"
 """Column of the answer that a cue in the prompt of a given chain points to."""
 _KEYS = ("answeridx", "answerkey", "label", "correct")
 """Columns that hold the letter of an option, even if another option has that letter as its text."""
-_GOLD_WORDS = re.compile(r"gold(en)?|truth|correct|targets?|solutions?|expected|label")
-_ANSWER_WORDS = re.compile(r"answers?|ans|predict(ion|ed)")
+_GOLD_WORDS = re.compile(r"gold(en)?|gt|truth|correct|targets?|solutions?|expected|label")
+_ANSWER_WORDS = re.compile(r"answers?|ans|pred|predict(ion|ed)")
 _OPTION_WORDS = re.compile(r"(option|choice|alternative|distractor|candidate)s?|incorrect|wrong")
-_ABOUT = re.compile(r"type|kind|format|length|count|number|source")
-"""Words in names of columns that are about answers and hold none: `answer_type`."""
+_ABOUT = re.compile(
+    r"type|kind|format|length|counts?|number|source|n|num|rate|share|mean|std|prob|idx"
+)
+"""Words in names of columns that are about answers and hold none: `answer_type`, `n_answers`."""
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 
@@ -134,55 +136,70 @@ def plain(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def check_no_options(row: SourceRow) -> None:
-    """Check that a row without options has no column that could hold some.
-
-    Raises:
-        UserError: an unknown column could hold options.
-    """
-    known = ("options", "choices")
-    if not _has_column(row, (*known, "kind")):
-        _check(row, (_OPTION_WORDS,), "options", f"{', '.join(known)}, or A, B, C … or option_A …")
-
-
-def check_no_answers(row: SourceRow, *, of_chain: bool) -> None:
-    """Check that no unread column of a user's row looks like an answer.
+def check_unread(row: SourceRow, *, of_chain: bool, has_kind: bool) -> None:
+    """Check that no unread column of a user's row looks like options or an answer.
 
     Args:
         of_chain: whether the row is a given chain, whose column `answer` is the chain's own answer.
+        has_kind: whether the kind of the answers or their options are known, so that no options are
+            looked for.
 
     Raises:
-        UserError: a column does; the message names it and the known columns.
+        UserError: columns do; the message names them all, and the known columns.
     """
+    options = ("options", "choices")
     known = GOLD if of_chain else (ANSWER, *GOLD)
+    like: list[tuple[str, str, str, str]] = []
+    if not has_kind and not _has_column(row, (*options, "kind")):
+        named = f"{', '.join(options)}, or A, B, C … or option_A …"
+        like += [(c, "options", "options", named) for c in _like(row, _OPTION_WORDS)]
     if not _has_column(row, known):
-        more = "; or label_NAME for a label of the chain" if of_chain else ""
+        named = ", ".join(known) + ("; or label_NAME for a label of the chain" if of_chain else "")
         words = (_GOLD_WORDS,) if of_chain else (_GOLD_WORDS, _ANSWER_WORDS)
-        _check(row, words, "the right answer", ", ".join(known) + more)
+        like += [(c, "gold", "the right answer", named) for c in _like(row, *words)]
     if of_chain and not _has_column(row, (ANSWER,)):
-        what = "what the chain answered"
-        _check(row, (_ANSWER_WORDS,), what, f"{ANSWER}; for the right answer {', '.join(GOLD)}")
+        named = f"{ANSWER}; for the right answer {', '.join(GOLD)}"
+        found = [c for c in _like(row, _ANSWER_WORDS) if c not in [column for column, *_ in like]]
+        like += [(c, ANSWER, "what the chain answered", named) for c in found]
+    if not like:
+        return
+    each = "; ".join(
+        f"column {column!r} could hold {what}, and is not known; known are {named}"
+        for column, _, what, named in like
+    )
+    remedy = "rename it, or take it out"
+    if of_chain:
+        # of several that could hold one thing, the first is shown
+        columns = {name: column for column, name, *_ in reversed(like)}
+        truths = [c for c, *_ in like if str(row.values[c]).strip().lower() in ("true", "false")]
+        columns = {n: c for n, c in reversed(columns.items()) if c not in truths}
+        columns |= {"labels": f"[{', '.join(truths)}]"} if truths else {}
+        pairs = ", ".join(f"{name}: {column}" for name, column in columns.items())
+        remedy = (
+            f"say what it holds, as in --set 'traces.columns={{{pairs}}}' (what this does not name "
+            "is not read), rename it, or take it out"
+        )
+    raise UserError(f"{row.where}: {each}: {remedy}")
 
 
 def _has_column(row: SourceRow, names: Sequence[str]) -> bool:
     return any(columns_called(row, name) for name in names)
 
 
-def _check(row: SourceRow, words: Sequence[re.Pattern[str]], what: str, known: str) -> None:
-    for column in map(str, row.values):
+def _like(row: SourceRow, *words: re.Pattern[str]) -> list[str]:
+    """The filled columns whose names have one of `words` and none that says otherwise."""
+    columns = [c for c in map(str, row.values) if not c.startswith("label_")]
+    like = []
+    for column in columns:
         of_column = [word.lower() for word in _WORD.findall(column)]
-        if column.startswith("label_") or folded(column) in map(
-            folded, (ANSWER, CUE_TARGET, *GOLD)
-        ):
-            continue
         looks_so = any(pattern.fullmatch(word) for pattern in words for word in of_column)
         if not looks_so or any(map(_ABOUT.fullmatch, of_column)):
             continue
+        if folded(column) in map(folded, (ANSWER, CUE_TARGET, *GOLD)):
+            continue
         if is_filled(row.values[column]):
-            raise UserError(
-                f"{row.where}: column {column!r} could hold {what}, and is not known; known are "
-                f"{known}: rename it, or take it out"
-            )
+            like.append(column)
+    return like
 
 
 def _named(options: Options, answer: str) -> set[int]:

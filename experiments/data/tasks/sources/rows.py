@@ -107,19 +107,22 @@ class Cells(Mapping[str, Any]):
         values: Mapping[str, Any],
         file: FileRead | None = None,
         filled: Mapping[str, None] | None = None,
+        sources: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         """
         Args:
             file: record of the file that the cells are from, if any.
             filled: the file's columns that have a value in this row.
+            sources: a column whose value is from others of the file -> these.
         """
         self.plain = values.plain if isinstance(values, Cells) else dict(values)
         """The plain values, whose reading marks no column."""
         self._file = FileRead("") if file is None else file
         self._filled = dict(filled or {})
+        self._sources = sources or {}
 
     def __getitem__(self, name: str) -> Any:
-        self._file.asked.add(name)
+        self._file.asked.update(self._sources.get(name, (name,)))
         if self._filled:
             self._file.filled |= self._filled
             self._filled = {}
@@ -135,7 +138,20 @@ class Cells(Mapping[str, Any]):
         return len(self.plain)
 
     def __or__(self, other: Mapping[str, Any]) -> Cells:
-        return Cells(self.plain | dict(other), self._file, self._filled)
+        return Cells(self.plain | dict(other), self._file, self._filled, self._sources)
+
+    @property
+    def file(self) -> str:
+        """Name of the file that the cells are from, "" if they are from none."""
+        return self._file.name
+
+    def renamed(self, values: Mapping[str, Any], sources: Mapping[str, Sequence[str]]) -> Cells:
+        """Cells with other columns, of the same row.
+
+        Args:
+            sources: a new column -> the columns of the file whose values it has.
+        """
+        return Cells(values, self._file, self._filled, sources)
 
     def name_row(self, row: str, own: str) -> None:
         """Gives a row of the file its own id, by which its group is found, too."""
@@ -145,7 +161,7 @@ class Cells(Mapping[str, Any]):
     def without(self, *names: str) -> Cells:
         """The cells of all columns but `names`."""
         kept = {n: v for n, v in self.plain.items() if n not in names}
-        return Cells(kept, self._file, self._filled)
+        return Cells(kept, self._file, self._filled, self._sources)
 
 
 @dataclass(frozen=True)

@@ -129,7 +129,12 @@ def test_in_a_chain_the_answer_is_its_own(tmp_path: Path) -> None:
     ("row", "problem"),
     [
         ({"label": 1}, "column 'label' could hold the right answer"),
-        ({"correct": True}, "or label_NAME for a label of the chain: rename it, or take it out"),
+        (
+            {"correct": True},
+            "or label_NAME for a label of the chain: say what it holds, as in --set",
+        ),
+        ({"is_correct": "False"}, "'traces.columns={labels: [is_correct]}'"),
+        ({"gt": "7", "truth": 7, "pred": 7}, "{gold: gt, answer: pred}'"),
         ({"ground_truth": "7"}, "'ground_truth' could hold the right answer"),
         ({"model_answer": "7"}, "'model_answer' could hold what the chain answered"),
         ({"prediction": "7", "gold": "7"}, "it, and is not known; known are answer; for the right"),

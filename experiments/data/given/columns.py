@@ -1,0 +1,222 @@
+"""Names of a file's columns: the user's mapping, one stored beside the file, and a proposed one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from faithscope.experiments.data.tasks.sources.json_text import NotJson, json_of
+from faithscope.experiments.data.tasks.sources.rows import (
+    SourceRow,
+    columns_called,
+    folded,
+    is_filled,
+)
+from faithscope.interp.errors import UserError, did_you_mean
+
+KEY = "traces.columns"
+Columns = Mapping[str, str | Sequence[str] | Mapping[str, str]]
+"""A reader's column -> the file's: a name, or a dotted path into objects and lists
+(`answers.0.letter`). `options` and `labels` may name several, `labels` with names of its own."""
+KNOWN = (
+    *("id", "dataset", "question", "prompt", "reasoning", "steps", "options", "kind", "gold"),
+    *("answer", "model", "sample", "finish", "prefilled", "cue", "cue_target", "labels"),
+)
+"""The columns that a mapping can name."""
+_ALSO_KNOWN = ("target", "correct_answer", "answer_idx", "answerKey", "choices", "messages")
+"""Columns that are read under their own names, too."""
+_SEVERAL = {"options": (list,), "labels": (list, dict)}
+_LABEL = "label_"
+_ABSENT = object()
+
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_SOUNDS_LIKE: dict[str, tuple[str, ...]] = {
+    "question": ("question", "problem", "query", "task", "instruction", "stem"),
+    "reasoning": (
+        *("cot", "reasoning", "thinking", "thought", "thoughts", "chain", "rationale", "rollout"),
+        *("generated", "generation", "completion", "response", "output", "trace", "solution"),
+    ),
+    "options": ("options", "choices", "alternatives", "candidates"),
+    "gold": ("gold", "truth", "correct", "gt", "target", "expected", "true"),
+    "answer": ("predicted", "prediction", "pred", "extracted", "answer", "answers"),
+    "model": ("model", "generator", "llm"),
+}
+"""A reader's column -> words in the names of columns that may hold it, the surest first."""
+_NOTES = re.compile(r"n|num|counts?|rate|share|mean|p|prob|is|has|len|length|type|label|template")
+"""Words in names of columns that tell about a text or an answer and hold none."""
+
+
+def columns_problem(columns: Any) -> str | None:
+    """Why a value is no mapping of columns; None if it is one."""
+    if not isinstance(columns, Mapping):
+        return "must map names of columns, such as {question: problem, reasoning: cot}"
+    for name, value in columns.items():
+        if name not in KNOWN:
+            guess = did_you_mean(str(name), KNOWN) or f"; known: {', '.join(KNOWN)}"
+            return f"{name!r} is no column that is read{guess}"
+        kinds = _SEVERAL.get(str(name), ())
+        values = [value] if not isinstance(value, kinds) else value
+        texts = values.values() if isinstance(values, Mapping) else values
+        if not texts or not all(isinstance(t, str) and t.strip() for t in texts):
+            several = " or several" if kinds else ""
+            return f"{name}: must be the name of a column of the file{several}, got {value!r}"
+    return None
+
+
+def stored_beside(path: Path) -> Path:
+    """The file in which a mapping for `path` may lie: `chains.columns.yaml` beside `chains.csv`,
+    `chains.jsonl.gz` or a folder `chains`."""
+    stem = path.name if path.is_dir() else path.name.removesuffix(".gz").rpartition(".")[0]
+    return path.with_name(f"{stem or path.name}.columns.yaml")
+
+
+def stored(path: Path) -> Columns:
+    """The mapping beside a file or folder, empty if there is none.
+
+    Raises:
+        UserError: the file beside it is no mapping of columns.
+    """
+    beside, columns = stored_beside(path), dict[str, Any]()
+    if not beside.is_file():
+        return columns
+    try:
+        columns = yaml.safe_load(beside.read_text("utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(f"{beside}: cannot be read ({reason}); mend it, or take it away") from error
+    if problem := columns_problem(columns):
+        raise UserError(f"{beside}: {problem}")
+    return columns
+
+
+def renamed(rows: Sequence[SourceRow], columns: Columns, file: str) -> list[SourceRow]:
+    """The rows with the columns that readers know.
+
+    A column that is neither mapped nor known by its name is left out, and is reported as not used.
+    So is a column that another one is mapped to.
+
+    Args:
+        file: name of the file, for messages.
+
+    Raises:
+        UserError: no row has a column that is mapped.
+    """
+    wanted = dict(_paths(columns))
+    found = dict.fromkeys(wanted, False)
+    known = {folded(n) for n in (*KNOWN, *_ALSO_KNOWN)} - {folded(n) for n in wanted}
+    done = []
+    for row in rows:
+        held = {name: [_at(row, path) for path in paths] for name, paths in wanted.items()}
+        taken = {source for pairs in held.values() for _, source in pairs}
+        values = {
+            name: row.cells.plain[name]
+            for name in map(str, row.values)
+            if name not in taken and (folded(name) in known or name.startswith(_LABEL))
+        }
+        sources = {}
+        for name, pairs in held.items():
+            if any(value is _ABSENT for value, _ in pairs):
+                continue
+            found[name] = True
+            values[name] = pairs[0][0] if len(pairs) == 1 else [value for value, _ in pairs]
+            sources[name] = tuple(source for _, source in pairs)
+        done.append(SourceRow(row.id, row.cells.renamed(values, sources), row.where))
+    if rows and (lost := [name for name, is_there in found.items() if not is_there]):
+        have = list(dict.fromkeys(str(c) for row in rows[:100] for c in row.values))
+        key = f"{KEY}.{'labels' if lost[0].startswith(_LABEL) else lost[0]}"
+        path = next(p for p in wanted[lost[0]] if all(_at(r, p)[0] is _ABSENT for r in rows))
+        guess = did_you_mean(path, have) or f"; it has {', '.join(have)}"
+        raise UserError(f"{key}: no row of {file} has a column {path!r}{guess}")
+    return done
+
+
+def _paths(columns: Columns) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for name, value in columns.items():
+        if name != "labels":
+            yield name, (value,) if isinstance(value, str) else tuple(value)
+            continue
+        if isinstance(value, Mapping):
+            yield from ((_LABEL + label, (path,)) for label, path in value.items())
+            continue
+        for path in [value] if isinstance(value, str) else value:
+            yield _LABEL + path.rpartition(".")[2].removeprefix(_LABEL), (path,)
+
+
+def _at(row: SourceRow, path: str) -> tuple[Any, str]:
+    """The value at a dotted path in a row, `_ABSENT` if there is none, and the column it is in.
+
+    Objects and lists on the way may be JSON text, as in CSV.
+    """
+    plain = row.cells.plain
+    parts = path.split(".")
+    for n in range(len(parts), 0, -1):
+        called = columns_called(row, ".".join(parts[:n]))
+        column = next((c for c in called if is_filled(plain[c])), called[0] if called else None)
+        if column is not None:
+            value = plain[column]
+            for part in parts[n:]:
+                value = _within(value, part, row)
+            return value, column
+    return _ABSENT, path
+
+
+def _within(value: Any, part: str, row: SourceRow) -> Any:
+    if isinstance(value, str):
+        try:
+            value = json_of(value, row.where)
+        except NotJson:
+            return _ABSENT
+    if isinstance(value, Mapping):
+        return value.get(part, _ABSENT)
+    if isinstance(value, list) and part.lstrip("-").isdigit():
+        at = int(part)
+        return value[at] if -len(value) <= at < len(value) else _ABSENT
+    return _ABSENT
+
+
+def proposed(row: Mapping[str, Any]) -> dict[str, str]:
+    """A mapping that may be meant: a reader's column -> the column of `row` whose name sounds most
+    like it and whose value can be it. Columns that a reader knows by their names are left out."""
+    inside = {f"{n}.{k}": v for n, o in row.items() if isinstance(o, Mapping) for k, v in o.items()}
+    cells = {str(n): v for n, v in {**row, **inside}.items() if is_filled(v)}
+    have = {folded(name) for name in cells}
+    mapping: dict[str, str] = {}
+    for name, words in _SOUNDS_LIKE.items():
+        if folded(name) in have:
+            continue
+        fitting = [
+            (rank, len(column), column)
+            for column, value in cells.items()
+            if column not in mapping.values() and _can_be(name, value)
+            if (rank := _rank(column, words)) is not None
+        ]
+        if fitting:
+            mapping[name] = min(fitting)[2]
+    return mapping
+
+
+def _rank(column: str, words: Sequence[str]) -> int | None:
+    of_column = [word.lower() for word in _WORD.findall(column)]
+    if any(map(_NOTES.fullmatch, of_column)):
+        return None
+    return next((i for i, word in enumerate(words) if word in of_column), None)
+
+
+def _can_be(name: str, value: Any) -> bool:
+    if name == "reasoning":
+        return isinstance(value, str) and len(value.split()) >= 3
+    if name == "options":
+        return isinstance(value, list | str | Mapping)
+    if name in ("question", "model"):
+        return isinstance(value, str)
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
+def line_of(columns: Mapping[str, str]) -> str:
+    """The option of the command that sets a mapping."""
+    pairs = ", ".join(f"{name}: {column}" for name, column in columns.items())
+    return f"--set '{KEY}={{{pairs}}}'"
