@@ -153,6 +153,14 @@ def _named(token: str, template: str | None) -> bool:
     return token in TAGS or (template is not None and token in template and not word)
 
 
+def control_token_at_an_end(tokenizer: PreTrainedTokenizerBase, text: str) -> str | None:
+    """The control token of this tokenizer that begins or ends a text, marks of reasoning aside;
+    None if there is none. A text that was rendered by a chat template begins and ends so."""
+    text = text.strip()
+    tokens = (t for t in controls(tokenizer).ids if t.strip() and t not in TAGS)
+    return next((t for t in tokens if text.startswith(t) or text.endswith(t)), None)
+
+
 def encode_text(
     tokenizer: PreTrainedTokenizerBase, text: str, before: Before = "text"
 ) -> tuple[int, ...]:

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import copy
-import re
 from dataclasses import dataclass
+from typing import Any
 
 from transformers import PreTrainedTokenizerBase
+from transformers.utils.chat_template_utils import render_jinja_template
 
 from faithscope.interp.errors import UserError
-from faithscope.interp.marks import MARKS, NO_MARKS, Marks, StatedMarks, marks_problem
+from faithscope.interp.marks import (
+    MARKS,
+    NO_MARKS,
+    Marks,
+    StatedMarks,
+    marks_problem,
+    unknown_marks,
+    unknown_openers,
+)
+from faithscope.interp.resource_limits import bounded
 
 
 @dataclass(frozen=True)
@@ -37,14 +47,12 @@ OWN = "own"
 """Name of a format whose marks the user states."""
 TAGS = tuple(t for m in MARKS if m.name != "harmony" for t in (m.opener.strip(), m.closer))
 """Reasoning tags; control tokens wherever a tokenizer has them as tokens of their own."""
-_REASONS = "(?:think|thought|reason)"
-_LIKE_MARKS = re.compile(
-    rf"<(?=[|｜])(?=[^<>\s]*+>)(?!./?no_?)[^<>\s]*{_REASONS}(?![^<>\s]*(?:effort|budget))[^<>\s]*[|｜]>"
-    rf"|</(?=[^<>\s]*+>)[^<>\s]*?{_REASONS}[^<>\s]*>"
-    rf"|\[/(?=[^\[\]\s]*+\])[^\[\]\s]*?{_REASONS}[^\[\]\s]*\]|◁/[^◁▷\s]*▷",
-    re.I,
-)
-"""Strings in a chat template that look like marks of reasoning: control tokens and ends of tags."""
+TAIL = 80
+"""Number of characters at the end of a rendered prompt in which marks of reasoning are looked
+for."""
+_SECONDS, _BYTES = 2.0, 1024**3
+"""Bounds on a chat template that is rendered to see how its prompts end; templates take
+milliseconds."""
 
 
 def format_of(marks: Marks, template: str = "") -> ReasoningFormat:
@@ -53,6 +61,7 @@ def format_of(marks: Marks, template: str = "") -> ReasoningFormat:
     Args:
         template: a chat template, which may show whether a line break follows the opener.
     """
+    marks = marks.written_in(template)
     opener = marks.opener
     shows_break = f"{opener}\\n" in template or f"{opener}\n" in template
     if shows_break if opener in template else marks.breaks_line:
@@ -112,7 +121,8 @@ def detect_format(
     marks: StatedMarks | None = None,
     name: str = "",
 ) -> ReasoningFormat:
-    """The marks of this model's reasoning, read off the chat template.
+    """The marks of this model's reasoning, read off the chat template: those that its generation
+    prompt ends with, else those that its text names.
 
     The template decides, not the vocabulary: the Qwen3 instruct models that never think
     carry `<think>` in their vocabulary too, and the older DeepSeek-R1 templates, which
@@ -138,9 +148,14 @@ def detect_format(
     template = template_of(tokenizer)
     if template is None:
         return NONE
-    known = next((m for m in MARKS if m.shown_in(template)), None)
+    ends = generation_ends(tokenizer, template)
+    rendered = "\n".join(ends)
+    # a text that strips marks of other families may stand beside the prompt that opens its own
+    known = next((m for m in MARKS if m.written_in(rendered).opener in rendered), None)
+    if known is None and not unknown_openers(rendered):
+        known = next((m for m in MARKS if m.shown_in(template)), None)
     if known is None:
-        if unknown := unknown_marks(template):
+        if unknown := unknown_marks(template) or unknown_openers(rendered):
             raise UserError(
                 f"{named}: its chat template names {', '.join(unknown)}, as if its reasoning "
                 "was marked in a way that is not known here; say how it is (marks: [OPENER, "
@@ -156,9 +171,25 @@ def detect_format(
                 f"tokenizer has no token {', '.join(sorted(missing))}; load the tokenizer that "
                 "belongs to the model"
             )
-    return format_of(known, template)
+    return format_of(known, f"{template}\n{rendered}")
 
 
-def unknown_marks(template: str) -> list[str]:
-    """Strings in a chat template that look like marks of reasoning and belong to no known pair."""
-    return list(dict.fromkeys(_LIKE_MARKS.findall(template)))
+def generation_ends(tokenizer: PreTrainedTokenizerBase, template: str) -> list[str]:
+    """The last characters (`TAIL`) of what a chat template writes for one user's message, as it is
+    and with thinking switched on; none where it cannot be rendered (`prompts.render` says why)."""
+    tokens: dict[str, Any] = dict(getattr(tokenizer, "special_tokens_map", {}))
+    ends = []
+    on = dict.fromkeys(("enable_thinking", "thinking", "reasoning"), True)
+    for switches in ({}, on):
+        given: dict[str, Any] = tokens | switches
+        try:
+            with bounded(_SECONDS, _BYTES):
+                ends += render_jinja_template(
+                    [[{"role": "user", "content": "a"}]],
+                    chat_template=template,
+                    add_generation_prompt=True,
+                    **given,
+                )[0]
+        except Exception:  # a template is a program, and may raise any error
+            return []
+    return [text[-TAIL:] for text in dict.fromkeys(ends)]

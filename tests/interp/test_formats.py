@@ -7,8 +7,8 @@ from chat_tokenizers import TEMPLATES, tokenizer
 
 from faithscope.interp.control import encode_text
 from faithscope.interp.errors import UserError
-from faithscope.interp.formats import detect_format, unknown_marks
-from faithscope.interp.marks import MARKS
+from faithscope.interp.formats import detect_format
+from faithscope.interp.marks import MARKS, unknown_marks
 from faithscope.interp.prompts import render
 from faithscope.interp.responses import split_response
 
@@ -81,6 +81,28 @@ def test_templates_of_models_name_no_unknown_marks():
     for path in TEMPLATES.glob("*.jinja"):
         template = path.read_text("utf-8")
         assert any(m.shown_in(template) for m in MARKS) or not unknown_marks(template)
+
+
+@pytest.mark.parametrize(
+    ("begins", "opener"),
+    [
+        ("{%- macro op(t) -%}<|open|>{{ t }}<|sep|>{%- endmacro -%}{{ op('think') }}",
+         "<|open|>think<|sep|>"),
+        ("{{ '<think' + ':6124c78e' + '>' }}", "<think:6124c78e>"),
+        ("{% if thinking %}{{ '<mm:' + 'think>' }}{% endif %}", "<mm:think>"),
+    ],
+)  # fmt: skip
+def test_marks_that_only_a_rendered_prompt_shows_are_found(begins, opener):
+    # a template that strips the marks of other families has its own all the same
+    for named in ("x", "</think>"):
+        fmt = detect_format(with_template(named, begins=begins))
+        assert (fmt.opener, "/" in fmt.closer or "close" in fmt.closer) == (opener, True)
+
+
+@pytest.mark.parametrize("begins", ["<ifm|think_fast>", "{{ '<' + 'scratchpad>' }}", "[REASON]"])
+def test_unknown_marks_that_a_prompt_ends_with_are_refused(begins):
+    with pytest.raises(UserError, match=r"model\.marks"):
+        detect_format(with_template("</think>", begins=begins))
 
 
 @pytest.mark.parametrize(

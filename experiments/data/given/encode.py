@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from faithscope.experiments.data.given.chain import GivenChain
 from faithscope.experiments.data.given.question_of_chain import QuestionOfChain
 from faithscope.experiments.data.given.steps import labels_of, segments
-from faithscope.interp.control import encode_marks
+from faithscope.interp.control import control_token_at_an_end, encode_marks
 from faithscope.interp.errors import UserError
+from faithscope.interp.turns import refusal_of
 from faithscope.interventions import (
     Given,
     NotWritable,
@@ -43,7 +44,8 @@ def given_trace(
 
     Raises:
         UserError: this model's tokenizer has no ids for a step or the text; the message names file,
-            line, step and characters.
+            line, step and characters. Or the prompt begins or ends with a control token of this
+            model, as a prompt that was rendered before.
     """
     chain, question = asked.chain, asked.question
     prompt_ids: tuple[int, ...] = ()
@@ -51,6 +53,8 @@ def given_trace(
     sampling: dict[str, object] = {"tokens": "characters", "reasoning_format": "none"}
     origin = Origin(model.name, seed=settings.seed)
     if not isinstance(model, TextModel):
+        if sign := control_token_at_an_end(model.tokenizer, asked.prompt):
+            raise UserError(f"{chain.where}: {refusal_of(sign, 'prompt')}")
         prompt = model.prompt(asked.prompt, thinking=settings.thinking)
         prompt_ids = prompt.ids
         if prompt.format.marks:

@@ -27,11 +27,13 @@ from faithscope.experiments.data.given.inspect_log import INSPECT
 from faithscope.experiments.data.given.prm800k import PRM800K
 from faithscope.experiments.data.given.processbench import PROCESSBENCH
 from faithscope.experiments.data.given.rows import ROWS
+from faithscope.experiments.data.given.rules import ReadingRules, reading_by
 from faithscope.experiments.data.tasks.sources.files import readable
 from faithscope.experiments.data.tasks.sources.json_text import check_depth
 from faithscope.experiments.data.tasks.sources.rows import begin_file, folded
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interp.extensions import extensions, why_broken
+from faithscope.interp.turns import refusal_of, rendered_sign
 
 AUTO, RUN_FOLDER = "auto", "run"
 """Values of `traces.format` that name no reader of files: the layout is detected, or a run is
@@ -77,6 +79,7 @@ def read_chains(
     writers: Mapping[str, str] | None = None,
     seed: int = 0,
     columns: Columns | None = None,
+    rules: ReadingRules | None = None,
 ) -> Chains:
     """The chains of a file, of a folder, or of given rows.
 
@@ -89,6 +92,7 @@ def read_chains(
             in the file, unique only within model and data set.
         columns: a reader's column -> the file's (`columns.Columns`); those of a mapping stored
             beside the file hold for columns that are not in it.
+        rules: what the user says of the file that its columns do not tell.
 
     Raises:
         UserError: no reader or several readers know the layout, a row does not fit its reader, or
@@ -131,11 +135,25 @@ def read_chains(
     # detection looks at all columns, which must not count as asked for
     reader = reader or _recognised(file, rows[0].cells.plain, readers)
     named = writers or {}
-    chains = [replace(c, model=named.get(c.model, c.model)) for c in reader.chains(rows)]
+    with reading_by(rules or ReadingRules()):
+        chains = [replace(c, model=named.get(c.model, c.model)) for c in reader.chains(rows)]
+    for chain in chains:
+        _check_prompt(chain)
     chains = with_own_ids(chains) if own_ids else _once(chains)
     drawn = random.Random(f"chains-{seed}").sample(range(len(chains)), len(chains))[:limit]
     kept = tuple(chains[i] for i in sorted(drawn))
     return Chains(file, reader.name, kept, len(chains), columns_from)
+
+
+def _check_prompt(chain: GivenChain) -> None:
+    """Check that the prompt of a chain is the user's message, and no prompt that was rendered.
+
+    Raises:
+        UserError: it is one that was rendered.
+    """
+    for what, said in (("prompt", chain.prompt), ("question", chain.question)):
+        if said is not None and (sign := rendered_sign(said)):
+            raise UserError(f"{chain.where}: {refusal_of(sign, what)}")
 
 
 def _recognised(file: str, row: Mapping[str, Any], readers: Sequence[Reader]) -> Reader:

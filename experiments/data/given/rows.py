@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from faithscope.experiments.data.given.cells import (
@@ -18,6 +18,8 @@ from faithscope.experiments.data.given.cells import (
     was_cut,
 )
 from faithscope.experiments.data.given.chain import GivenChain, Reader
+from faithscope.experiments.data.given.rules import rules
+from faithscope.experiments.data.given.thinking import apart, chain_of
 from faithscope.experiments.data.tasks.sources.gold import (
     ANSWER,
     CUE_TARGET,
@@ -33,6 +35,7 @@ from faithscope.experiments.data.tasks.sources.rows import (
     usable,
 )
 from faithscope.interp.errors import UserError
+from faithscope.interp.marks import between_marks, without_opener
 
 PREFIX = "label_"
 BETWEEN = "\n\n"
@@ -48,30 +51,41 @@ def chain(row: SourceRow) -> GivenChain:
     steps = parsed(row, "steps", list) if has(row, "steps") else None
     if steps is None and not has(row, "reasoning"):
         raise UserError(f"{row.where}: neither 'reasoning' nor 'steps'; give one of them")
-    reasoning = exact(row, "reasoning") if has(row, "reasoning") else None
+    # a template that opens the reasoning leaves its opener at the end of what was asked
+    question = without_opener(text_of(row, ("question",)), rules().pairs)
+    prompt = text(row, "prompt")
+    prompt = None if prompt is None else without_opener(prompt, rules().pairs)
+    reasoning, said = None, None
+    if has(row, "reasoning"):
+        reasoning, said = chain_of([apart(exact(row, "reasoning"), row.where, prompt or question)])
     spans, of_steps = None, {}
     if steps is not None:
-        texts = [_text(step, i, row) for i, step in enumerate(steps)]
-        reasoning, spans = located(reasoning, texts, row, BETWEEN)
-        of_steps = step_labels([_step_labels(step, i, row) for i, step in enumerate(steps)])
-    prefilled = exact(row, "prefilled") if has(row, "prefilled") else ""
-    if not (reasoning or "").startswith(prefilled):
+        of_index = _step_texts(steps, row)
+        reasoning, spans = located(reasoning, [*of_index.values()], row, BETWEEN)
+        of_steps = step_labels([_step_labels(steps[i], i, row) for i in of_index])
+    prefilled, rest = "", None
+    if has(row, "prefilled"):
+        prefilled, rest = chain_of([apart(exact(row, "prefilled"), row.where)])
+    if not (reasoning or "").startswith(prefilled) or (rest and not (said or "").startswith(rest)):
         raise UserError(
             f"{row.where}: the reasoning does not begin with 'prefilled' ({prefilled[:60]!r}); "
             "give the prefilled text as it stands at the start of the reasoning"
         )
-    facts = facts_of(row, GOLD, text(row, ANSWER))
+    answer = text(row, ANSWER)
+    if answer is not None:
+        answer = apart(answer, row.where, prompt or question)[1].strip() or None
+    facts = facts_of(row, GOLD, answer or said)
     has_kind = facts["options"] is not None or facts["kind"] is not None
     check_unread(row, of_chain=True, has_kind=has_kind)
     return GivenChain(
         id=text(row, "id") or row.id,
         dataset=text(row, "dataset") or "own",
-        question=text_of(row, ("question",)),
+        question=question,
         reasoning=reasoning or "",
         **facts,
         steps=spans,
         model=text(row, "model") or "",
-        prompt=text(row, "prompt"),
+        prompt=prompt,
         labels=_labels(row),
         step_labels=of_steps,
         cut=was_cut(*map(row.values.get, ENDED)),
@@ -80,6 +94,31 @@ def chain(row: SourceRow) -> GivenChain:
         cue_target=text(row, CUE_TARGET),
         where=row.where,
     )
+
+
+def _step_texts(steps: Sequence[Any], row: SourceRow) -> dict[int, str]:
+    """Index of a step -> its text without the marks of the reasoning; a step that holds marks alone
+    is none.
+
+    Raises:
+        UserError: a step holds no text, a mark stands inside a step, or a step follows the mark
+            that ends the reasoning.
+    """
+    texts: dict[int, str] = {}
+    closer = ""
+    for i, step in enumerate(steps):
+        own, ends = between_marks(_text(step, i, row), rules().pairs)
+        thinking, _ = apart(own, f"{row.where}, steps[{i}]")
+        if thinking is not None or (closer and own.strip()):
+            raise UserError(
+                f"{row.where}: steps[{i}] ({own.strip()[:60]!r}) holds or follows the mark that "
+                "ends the reasoning; give the steps of the reasoning alone, and the reply after it "
+                "as 'answer'"
+            )
+        closer = closer or ends
+        if own.strip():
+            texts[i] = own
+    return texts
 
 
 def _text(step: Any, i: int, row: SourceRow) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from faithscope.experiments.data.given.rules import rules
 from faithscope.interp.errors import UserError
-from faithscope.interp.marks import split
+from faithscope.interp.marks import split, unknown_in_reply, without_breaks, without_ends
 
 REASONING = ("reasoning_content", "reasoning", "thinking", "reasoning_details", "thinking_blocks")
 """Fields of a message that may hold the thinking before it (DeepSeek and vLLM; OpenRouter and vLLM;
@@ -22,7 +23,8 @@ Parted = tuple[str | None, str]
 
 
 def apart(text: str, where: str, prompt: str = "") -> Parted:
-    """Split a text at its marks of reasoning (`interp.marks`): the text between them, and the rest.
+    """Split a text at its marks of reasoning (`interp.marks`): the text between them, and the rest
+    without the control tokens that ended its turn.
 
     All text after an unclosed opener is thinking; empty blocks count as none, and encrypted ones as
     "".
@@ -32,17 +34,26 @@ def apart(text: str, where: str, prompt: str = "") -> Parted:
         prompt: the prompt that the text replies to, whose marks it may quote.
 
     Raises:
-        UserError: the marks do not pair, so that which text is thinking is ambiguous.
+        UserError: the marks do not pair, so that which text is thinking is ambiguous; or the rest
+            has a mark that is not known, and the user states none.
     """
-    thought = split(text, prompt)
+    known = rules()
+    thought = split(text, prompt, known.pairs)
     if thought.unpaired:
         raise UserError(
             f"{where}: the reply's marks of reasoning do not pair ({thought.unpaired!r} is left "
             "over), so that what was thought is ambiguous; give that in reasoning_content "
             "and the rest in content, or take the row out"
         )
+    mark = unknown_in_reply(thought.answer) if known.marks is None else None
+    if mark is not None and mark not in prompt:
+        raise UserError(
+            f"{where}: the reply holds {mark!r}, which looks like a mark of reasoning and is not "
+            "known; say how the reasoning of this file is marked (traces.marks: [OPENER, CLOSER], "
+            "or a name of `faithscope docs given`), or that it is not (traces.marks: none)"
+        )
     thinks = bool(thought.thinking.strip()) or thought.withheld
-    return (thought.thinking if thinks else None), thought.answer
+    return (thought.thinking if thinks else None), without_ends(thought.answer)
 
 
 def of_message(message: Mapping[str, Any], where: str, prompt: str = "") -> Parted:
@@ -61,7 +72,7 @@ def of_message(message: Mapping[str, Any], where: str, prompt: str = "") -> Part
         (thought if kind in _THOUGHT else said).append(_text(part, where))
     field = next((message[name] for name in REASONING if message.get(name)), None)
     if field is not None:
-        thought = [_text(field, where), *thought]
+        thought = [without_breaks(_text(field, where)), *thought]
     marked, answer = apart("".join(said), where, prompt)
     return joined([*thought, *([] if marked is None else [marked])]), answer
 

@@ -18,6 +18,7 @@ from faithscope.experiments.data.given.reading import (
     Chains,
     read_chains,
 )
+from faithscope.experiments.data.given.rules import ReadingRules
 from faithscope.experiments.data.question_groups import Asked, Grouping, grouped
 from faithscope.experiments.data.tasks.sources.rows import SourceRow
 from faithscope.experiments.engine.folder import existing_run, has_records
@@ -99,13 +100,16 @@ def read_given(
     writers: Mapping[str, str] | None = None,
     seed: int = 0,
     columns: Columns | None = None,
+    rules: ReadingRules | None = None,
 ) -> Chains:
     """The chains of a file, a folder, a run folder, or given rows.
 
     Raises:
         UserError: as for `read_chains`; or a run folder holds no traces.
     """
-    return read_chains(source, format, limit, ALL, writers=writers, seed=seed, columns=columns)
+    return read_chains(
+        source, format, limit, ALL, writers=writers, seed=seed, columns=columns, rules=rules
+    )
 
 
 def groups_of(chains: Chains) -> Grouping:

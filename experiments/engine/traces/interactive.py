@@ -15,13 +15,15 @@ from faithscope.experiments.data.given.columns import Columns
 from faithscope.experiments.data.given.encode import given_trace
 from faithscope.experiments.data.given.question_of_chain import question_of_chain
 from faithscope.experiments.data.given.reading import AUTO
+from faithscope.experiments.data.given.rules import ReadingRules
 from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
 from faithscope.experiments.data.traces import TraceSettings, asking_for, exclusion
 from faithscope.experiments.engine.tallies.reasons import FEW_STEPS, min_chars_that_helps
 from faithscope.experiments.engine.traces.config import probe_problem
 from faithscope.experiments.engine.traces.given import read_given
 from faithscope.experiments.engine.traces.units import unanswerable
-from faithscope.interp.errors import did_you_mean
+from faithscope.interp.errors import UserError, did_you_mean
+from faithscope.interp.marks import StatedMarks, marks_problem
 from faithscope.interventions import MIN_CHARS
 from faithscope.interventions.trace import AnswerKind, Question, Trace
 from faithscope.probes import PROBES, Settings
@@ -109,6 +111,7 @@ def given_traces(
     task: str | None = None,
     kind: AnswerKind | None = None,
     columns: Columns | None = None,
+    marks: StatedMarks | None = None,
     settings: TraceSettings | None = None,
 ) -> list[Trace]:
     """Chains that were written elsewhere, as traces of a model that reads them.
@@ -124,6 +127,7 @@ def given_traces(
         kind: kind of the answers, if neither file nor task tells.
         columns: what the file's columns hold, as in a config's `traces.columns`:
             `{"question": "problem", "reasoning": "output.cot"}`.
+        marks: marks around the reasoning in replies, as `traces.marks` in a config.
 
     Raises:
         UserError: the file has no known layout or several, a row does not fit, or a text cannot be
@@ -131,7 +135,10 @@ def given_traces(
     """
     settings = settings or TraceSettings()
     path = Path(source).expanduser() if isinstance(source, str) else source
-    read = read_given(path, format, limit, seed=settings.seed, columns=columns)
+    if marks is not None and (problem := marks_problem(marks)):
+        raise UserError(problem)
+    rules = ReadingRules(marks)
+    read = read_given(path, format, limit, seed=settings.seed, columns=columns, rules=rules)
     return [
         given_trace(model, question_of_chain(c, read.file, read.format, task, kind), settings)
         for c in read.chains

@@ -25,6 +25,7 @@ from faithscope.experiments.config.errors import shown
 from faithscope.experiments.config.model import StatedMarks, SubjectName
 from faithscope.experiments.data.given.columns import columns_problem
 from faithscope.experiments.data.given.reading import AUTO, Chains
+from faithscope.experiments.data.given.rules import ReadingRules
 from faithscope.experiments.data.question_groups import groups_read
 from faithscope.experiments.data.tasks import base_name, task_problem
 from faithscope.experiments.data.tasks.sources.rows import files_read
@@ -155,6 +156,10 @@ class GivenConfig(Section):
     read_by: Literal["all", "writer"] = "all"
     """Models that read a chain. `all`: every model reads every chain. `writer`: each model reads
     the chains that it wrote; `exclusions.csv` counts chains of other writers."""
+    marks: StatedMarks | None = None
+    """Marks around the reasoning in the replies of the file: a name (`think_tags`, `seed_think`, …;
+    see `faithscope docs given`), [OPENER, CLOSER], or `none` where marks are text; null knows all
+    of the table, and refuses replies with others."""
     group: Annotated[StrictStr | None, Field(min_length=1)] = None
     """Column of the file that names the group of each chain, the unit of intervals and tests:
     chains of one template, passage or topic. null groups chains of the same question, and of
@@ -172,7 +177,9 @@ class GivenConfig(Section):
         """
         path = Path(str(self.path)).expanduser()
         with files_read(self.group) as files:
-            chains = read_given(path, self.format, self.limit, self.writers, seed, self.columns)
+            rules = ReadingRules(self.marks)
+            named = self.writers, seed, self.columns
+            chains = read_given(path, self.format, self.limit, *named, rules)
         if self.group is not None:
             places = [chain.where for chain in chains.chains]
             groups = groups_read(files, places, self.group, "traces.group")
