@@ -37,6 +37,7 @@ from faithscope.experiments.data.numbers import (
 from faithscope.experiments.data.statements import (
     ANSWER_IS,
     LABEL_IS,
+    final_after_mark,
     first_line,
     is_denied,
     is_retracted,
@@ -50,7 +51,7 @@ from faithscope.interp.number_ends import CALCULATION
 from faithscope.interventions.conclusion import first_response
 from faithscope.interventions.scripts import WORD
 
-ANSWERS = 4
+ANSWERS = 5
 """Version of the parsers of answers; see `probes.probe.Probe.version`."""
 
 _DIGIT = re.compile(r"\d")
@@ -156,19 +157,28 @@ def first_label(
 def last_number(text: str) -> str | None:
     r"""The number that a response states as its answer, else the last number in it.
 
-    It is that of the first line `#### n`, which ends a response; else of the last `\boxed{n}`; else
-    of the last "the answer is n"; else the last number, unless a calculation continues with it, or
-    it is an end of a range or one of two that are offered ("between 3 and 5", "3 or 4").
+    It is that of the first line `#### n`, which ends a response; else of the last `\boxed{n}`, or
+    of "final answer is n" behind it; else of the last "the answer is n"; else the last number,
+    unless a calculation continues with it, or it is an end of a range or one of two that are
+    offered ("between 3 and 5", "3 or 4").
     Step counters ("Step 3:", "3. Then …") and ordinals ("3rd") are no numbers here. A marked
-    answer, or a number, that cannot be read whole gives no answer (`canonical_number`).
+    answer, or a number, that cannot be read whole gives no answer (`canonical_number`), and so does
+    a text that breaks off at "the answer is".
     """
     plain = as_read(first_response(text))
     if (line := next((m[1] for m in _HASHES.finditer(plain) if _begins(m[1])), None)) is not None:
         return canonical_number(line)
     if (mark := marked(plain)) is not None:
+        final = final_after_mark(plain)
+        if final and (number := last_number(final)) is not None:
+            return number
         long = len(mark) < len(plain) and ("\n" in mark or ANSWER_IS.search(mark))
         return canonical_number(mark) or (last_number(mark) if long else None)
+    is_cut = False
     for words, line, end in stated(plain):
+        if not line:
+            is_cut = True
+            continue
         unit, rest = unit_of(line)
         if _IN_WORDS.match(unit) and not _DIGIT.search(unit):
             return None
@@ -186,6 +196,8 @@ def last_number(text: str) -> str | None:
         if is_retracted(plain, end):
             break
         return canonical_number(unit) or (last_number(rest) if _DIGIT.search(rest) else None)
+    if is_cut:
+        return None
     if (alone := _ALONE.match(plain)) and not is_retracted(plain, alone.end()):
         return canonical_number(alone[1])
     mentioned = [n for n in find_numbers(plain) if not is_denied(plain, n.start)]

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from faithscope.experiments.data.latex import as_read, without_emphasis
 from faithscope.experiments.data.statements import (
     ANSWER_IS,
+    final_after_mark,
     first_line,
     is_denied,
     is_retracted,
@@ -31,13 +32,16 @@ from faithscope.interventions.scripts import WORD
 _OPENS = r"(?i:(?:the\s+)?(?:option|choice|letter|answer)(?:\s+is)?:?\s+)?[(\[{\"'“‘$#]*"
 _CLOSES = r"[)\]}\"'”’$]*"
 _STATED = re.compile(
-    rf"(?:{ANSWER_IS.pattern}|(?<![{WORD}])(?:(?:answer|(?:right|correct|best)\s(?:option|choice))\s"
-    r"|(?:(?:right|correct|best|my|final)\s)?(?:option|choice|selection)(?:\s+is(?:\s*:)?|\s*[:=]))"
+    rf"(?:{ANSWER_IS.pattern}|(?<![{WORD}])(?:(?<!\bone )(?<!\bno )(?<!\ban )(?<!another )"
+    r"(?:answer|(?:right|correct|best)\s(?:option|choice))\s"
+    r"|(?:(?:right|correct|best|my|final)\s)?(?:option|choice|selection)(?:\s+is(?:\s*:)?|\s*[:=])"
+    r"|should\s(?:choose|pick|select)\s)"
     r"|(?:选择?|選擇?|ตอบ))\s*",
     re.IGNORECASE,
 )
 """Words that introduce a stated option."""
 _SOFT = r"(?:(?:most\s+likely|probably|clearly|definitely|simply|indeed|therefore|thus|then)\s+)?"
+_HEDGE = re.compile(rf"\A{_SOFT}", re.IGNORECASE)
 _IS_RIGHT = (
     r"(?:\s*:\s*|\s+(?:is|are|seems|must\s+be|would\s+be)\s+(?:(?:therefore|the|most|only|both|clearly"
     r"|definitely|single)\s+){0,3})(?:correct|right|best|answer|true)(?!\w)"
@@ -71,15 +75,22 @@ _BEHIND = re.compile(
 )
 """What stands behind a letter that is no part of a name: an end, a mark, or an explanation."""
 _AHEAD = re.compile(
-    rf"(?:\A|[\n.!?,;:()\[\]{{}}\"“”'‘’|/=>$#-]|[^\x00-\x7f{WORD}]|(?<![{WORD}])(?i:is|be|so|options?|choices?"
+    rf"(?:\A|\.(?=\s)|(?<!\bPh)(?<!\b[A-Z])\.|[\n!?,;:()\[\]{{}}\"“”'‘’|/=>$#]|(?<!\w)-|(?i:answer|option|choice)-|[^\x00-\x7f{WORD}]|(?<![{WORD}])(?i:is|be|so|options?|choices?"
     r"|answer|letters?|pick|choose|select|with|to|only|and|or|as|by|than|then|thus|therefore|hence"
     r"|not|it['’]s|leaves|leaving|for|of|both|n?either|except|but|if|are|was|remaining|left|say))\s*\Z"
 )
 """What stands ahead of it: "vitamin C" and "group A" are names."""
 _SMALL_ENDS = r"(?=[)\]]|[.,;:!]*\s*$|[.,;:]\s|\s+(?:since|because)\b)"
-_ARTICLE = re.compile(rf"\s+(?!{_EXPLAINS}|or\b)[a-z]")
+_ARTICLE = re.compile(rf"\s+(?!{_EXPLAINS}|or\b)(?:\d[\d.,]*-)?[a-z]")
 _PRONOUN = re.compile(r"\s+(?!(?:because|since|is|or)(?!\w))[a-z]")
+_SPECIES = re.compile(
+    r"[A-F]\.\s(?:coli|difficile|aureus|albicans|cereus|anthracis|fragilis|pertussis|burgdorferi|botulinum"
+    r"|tetani|perfringens|jejuni|trachomatis|diphtheriae|neoformans|elegans|melanogaster|faecalis"
+    r"|faecium|histolytica|baumannii|fumigatus|niger|thaliana)(?!\w)"
+)
+"""Letters that abbreviate a genus: "E. coli"."""
 _MARKS = re.compile(r"[)\]}.:,;\s$\"'”’]*(?:[-–—]\s+)?")
+_GOES_ON = re.compile(r"\d[.,:/]\d")
 _NEAR, _LONGEST = 24, 400
 _LISTED = r"[ \t]{{0,8}}(?:[-•][ ])?\(?(?i:(?:option|choice)\s+)?(?P<letter>[{letters}])[).:]"
 SEVERAL = ""
@@ -102,6 +113,8 @@ def last_choice(text: str, n_options: int, options: Sequence[str] = ()) -> str |
     plain = _plain(first_response(text))
     known = _Options(n_options, options)
     mark = marked(plain)
+    if mark is not None and (final := final_after_mark(plain)) and (own := known.stated(final)[0]):
+        return own
     if mark is not None and (letter := known.named(mark) or known.stated(mark)[0]) is not None:
         return letter or None
     letter, rest = known.stated(plain)
@@ -145,7 +158,7 @@ class _Options:
 
     def named(self, unit: str) -> str | None:
         """The letter that a statement's unit names; None where it names no option."""
-        unit = unit.strip()
+        unit = _HEDGE.sub("", unit.strip(), count=1)
         same = [x for x, text in self.texts.items() if text == _words(unit)]
         if same:
             return same[0] if len(same) == 1 else SEVERAL
@@ -158,17 +171,22 @@ class _Options:
             return letter
         if match and _DENIED.match(unit, match.end()):
             return None
-        if match and _BEHIND.match(unit, match.end()) and not _is_article(unit, match):
-            others = {x for x, text in self.texts.items() if text == rest} - {letter}
-            named = {letter, *self._beside(unit, match), *(others if len(others) == 1 else ())}
+        if match and _BEHIND.match(unit, match.end()) and not _is_name(unit, match):
+            other = self._begun(rest) if self._begun(rest) != letter else None
+            named = {letter, *self._beside(unit, match), *filter(None, (other,))}
             return letter if len(named) == 1 else SEVERAL
+        return self._begun(_words(unit))
+
+    def _begun(self, words: str) -> str | None:
+        """The letter of the option with whose text the words of a unit begin; of the longest."""
         begun = [
             x
             for x, text in self.texts.items()
-            if _words(unit).startswith(text) and _BEHIND.match(_words(unit), len(text))
+            if words.startswith(text)
+            and _BEHIND.match(words, len(text))
+            and not _GOES_ON.match(words, len(text) - 1)
         ]
-        longest = max(begun, key=lambda x: len(self.texts[x]), default=None)
-        return longest
+        return max(begun, key=lambda x: len(self.texts[x]), default=None)
 
     def stated(self, text: str) -> tuple[str | None, str]:
         """The option stated last in words, and the text from the last statement that names none."""
@@ -197,7 +215,10 @@ class _Options:
         """The letter that stands alone in the first line, or with its option in the whole text."""
         begun = self.unit.match(text.strip())
         letter = begun["letter"].upper() if begun else ""
-        if begun and _set_off(text.strip()[begun.end() :]) == self.texts.get(letter, ""):
+        lines = [line.strip() for line in text.splitlines() if line.strip()]
+        lists = len(lines) > 1 and re.match(_LISTED.format(letters=self.letters), lines[1])
+        whole = {_set_off(x[begun.end() :]) for x in (text.strip(), lines[0])} if begun else set()
+        if self.texts.get(letter) in whole and not lists:
             return letter
         small = re.fullmatch(rf"\s*{_OPENS}{self.one}{_CLOSES}[.:]?\s*", text)
         alone = re.match(rf"\s*{_OPENS}(?P<letter>[{self.letters}]){_CLOSES}\.?[ \t]*\n", text)
@@ -215,7 +236,7 @@ class _Options:
             *re.finditer(so, text, re.MULTILINE),
             *re.compile(opens, re.MULTILINE).finditer(text, begins),
         ]
-        meant = [m for m in found if not _is_article(text, m) and self._is_meant(text, m)]
+        meant = [m for m in found if self._is_meant(text, m)]
         return max(meant, key=lambda m: m.start("letter"))["letter"] if meant else None
 
     def mentioned(self, text: str, *, last: bool = True) -> str | None:
@@ -238,8 +259,10 @@ class _Options:
         """Whether a letter stands for an option: it is no article and no part of a name, and is
         neither denied, supposed nor ruled out ("not B", "B is wrong")."""
         start, end = match.span("letter")
+        line = text[end : end + _LONGEST].partition("\n")[0]
         return not (
-            _is_article(text, match)
+            _is_name(text, match)
+            or self._begun(_set_off(line)) not in (None, match["letter"])
             or not _BEHIND.match(text, end)
             or not _AHEAD.search(text, max(0, start - _NEAR), start)
             or is_denied(text, start)
@@ -280,6 +303,11 @@ def _words(text: str) -> str:
     """A text in one case, without punctuation at its ends, to be compared with others."""
     text = " ".join(text.casefold().split()).strip(" .,:;!\"'“”‘’$")
     return text[1:-1] if text[:1] + text[-1:] == "()" else text
+
+
+def _is_name(text: str, match: re.Match[str]) -> bool:
+    """Whether a letter is an article, a pronoun, or stands for a genus ("E. coli")."""
+    return _is_article(text, match) or bool(_SPECIES.match(text, match.start("letter")))
 
 
 def _is_article(text: str, match: re.Match[str]) -> bool:

@@ -278,6 +278,8 @@ def _value(text: str) -> Fraction | None:
     text = re.sub(r"(?<=\d) / (?=\d)", "/", text)
     sides = _SIDES.split(_REMARK.sub("", text))
     for side in sides:
+        if side is not sides[-1] and "/" in side and _CALCULATED.fullmatch(side):
+            continue  # what is divided, not what comes of it
         if (value := _of_side(side)) is not None:
             values.add(value)
         elif len(sides) == 1 or not (_CALCULATED.fullmatch(side) or _NAMED.fullmatch(side)):

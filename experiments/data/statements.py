@@ -30,6 +30,7 @@ ANSWER_IS = re.compile(
     rf"(?:{_ANSWER}{_OF_WHAT}{_IS}|{ANSWER_ELSEWHERE}|{HEADING})\s*", re.IGNORECASE | re.MULTILINE
 )
 """Words that introduce a stated answer."""
+_FINAL = re.compile(rf"(?<![{WORD}])final\s+answer{_OF_WHAT}{_IS}", re.IGNORECASE)
 LABEL_IS = re.compile(
     rf"(?:(?<![{WORD}])(?<!initial )(?<!apparent )(?<!opening )(?:answer|category|class"
     r"|classification|label|topic|type|group|verdict|conclusion|prediction|sentiment|polarity)"
@@ -74,7 +75,7 @@ _CONDITION = re.compile(
 _ENDS_SENTENCE = re.compile(r"[.!?](?=\s|\Z)|[\n。！？]")
 _ENDS_CLAUSE = re.compile(rf"{_ENDS_SENTENCE.pattern}|;|:(?=\s)|, but(?!\w)")
 _ENDS_UNIT = re.compile(
-    r"[.!?](?=[\"'”’)*]{0,4}(?:\s|\Z))|[。！？；]|;\s|,\s(?=[^\W\d_])|\s[-–—]\s(?=[^\W\d_]{2})"
+    r"[.!?](?=[\"'”’)*]{0,4}(?:\s|\Z))|[。！？；]|;\s(?![^\n=]{0,60}=)|,\s(?=[^\W\d_])|\s[-–—]\s(?=[^\W\d_]{2})"
     r"|\s(?:because|since|which|where|when|but|if|and\s(?=[^\W\d_]))(?!\w)",
     re.IGNORECASE,
 )
@@ -84,7 +85,12 @@ _FAR = 120
 """Number of characters of the sentence that are read around a mention."""
 _LONGEST = 300
 """Number of characters behind "the answer is" that are read."""
-_EQUATIONS = re.compile(r"(?:[ \t:$\\\[]*+\n)*+(?:[^\n=]*+=[^\n]*+\n\s*+){1,9}[^\n=]*+=[^\n]*+")
+_SIDE = r"(?:[^\n=.,;!?]|[.,](?=\d)){0,40}+="
+_EQUATIONS = re.compile(
+    r"(?:[ \t:$\\\[]*+\n)*+[^\n=]*+=[^\n]*+"
+    rf"(?:\n\s*+(?!(?:[^\W\d_]{{2,20}}\s){{3}}){_SIDE}[^\n]*+){{1,9}}"
+)
+"""Lines of equations; a line of prose with "=" in it is none."""
 _ABBREVIATES = re.compile(r"(?:\b(?:vs|e\.g|i\.e|approx|no|St|Dr|Mr|Ms|Mrs)|\b[A-Za-z])\Z")
 
 
@@ -94,6 +100,19 @@ def marked(text: str) -> str | None:
     Of two boxes with "or" between them it is both, which state no answer. A tag that is not closed
     ends where the text does.
     """
+    span = _mark(text)
+    return text[slice(*span)].strip() if span else None
+
+
+def final_after_mark(text: str) -> str | None:
+    """The text after the last mark, if it states a final answer anew: "\\boxed{5} … Wait, … The
+    final answer is 6"."""
+    span = _mark(text)
+    said = _FINAL.search(text, span[1]) if span else None
+    return text[said.start() :] if said else None
+
+
+def _mark(text: str) -> tuple[int, int] | None:
     spans = [span for _, span in boxes(text)]
     tags = [*_TAG.finditer(text), None]
     for tag, following in itertools.pairwise(tags):
@@ -107,7 +126,7 @@ def marked(text: str) -> str | None:
         begins = text.rfind("\\boxed", filled[-2][1], start)
         if begins >= 0 and _OR.fullmatch(text, filled[-2][1] + 1, begins):
             start = filled[-2][0]
-    return text[start:end].strip()
+    return start, end
 
 
 def without_tags(text: str) -> str:

@@ -12,6 +12,8 @@ from faithscope.experiments.engine.folder import read_environment
 from faithscope.experiments.engine.index import beside
 from faithscope.experiments.engine.models.account import read_call, spend_file
 from faithscope.experiments.engine.store import hold
+from faithscope.experiments.engine.tallies import input_report
+from faithscope.experiments.engine.tallies.input_report import InputReport
 from faithscope.experiments.engine.units import read_unit
 from faithscope.experiments.files import StoreError, write_atomically
 
@@ -42,6 +44,7 @@ def repair(run_dir: Path) -> list[str]:
     for name, check in (
         ("environment.json", read_environment),
         (planfile.FILE, lambda folder: planfile.read(folder, stages={})),
+        (input_report.FILE, InputReport.of),
     ):
         path = run_dir / name
         try:

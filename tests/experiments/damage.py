@@ -14,6 +14,7 @@ FILES = (
     "config.yaml",
     "plan.jsonl",
     "environment.json",
+    "input_report.json",
     *RECORDS,
     "records/tracing.main.arrays",
     "timing.main.jsonl",

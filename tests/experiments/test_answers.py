@@ -36,6 +36,11 @@ NUMBERS: dict[str | None, tuple[str, ...]] = {
         "The answer is obvious: 80.",
         "9 * 8 + 8 = <<9*8+8=80>>80 eggs",
         "9 * 8 + 8 = 80. The answer is correct.",
+        "\\boxed{81}. Wait, that is wrong. The final answer is 80.",
+        "<answer>81</answer> So the final answer is 80 eggs.",
+        "The answer is 320 / 4 = 80 meters per minute.",
+        "The answer is 60 + 10 = 70, 70 + 10 = 80.",
+        "The answer is 80. So the final answer is",
     ),
     "18": (
         "She makes 9 * 2 = $<<9*2=18>>18 every day.\n#### 18",
@@ -156,6 +161,11 @@ NUMBERS: dict[str | None, tuple[str, ...]] = {
         "| Total | 12 |",
     ),
     None: (
+        "Six: 1\n\nSo the final answer is",
+        "It costs 100.\n\nSo, the final answer is:\n",
+        "The answer is 72 hours / 3 weeks = 23 hours.\nSo, Jim spends 23 and 23 times 3 = 78",
+        "The answer is 3 + 4 = 7; 7 * 2 = 14.",
+        "The answer is x = 5; y = 3.",
         "The answer is 0,111.",
         "Therefore, the answer (arabic numerals) is 16 flashlights and 9 candles.",
         "It is 4 days on.\n\n# Answer\n\nSaturday",
@@ -607,8 +617,17 @@ CHOICES: dict[int, dict[str | None, tuple[str, ...]]] = {
             "\\boxed{\\text{(B) }}",
             "\\boxed{B: 12}",
         ),
-        "D": ("\\boxed{A = \\pi r^2}, so the answer is D.",),
+        "D": (
+            "\\boxed{A = \\pi r^2}, so the answer is D.",
+            "Given that there is only one answer (E), it is D.",
+            "\\boxed{B}. Wait, no. The final answer is D.",
+            "The answer is (A). You should choose option (D).",
+        ),
         None: (
+            "The answer is E. coli.",
+            "It is caused by C. difficile, so nothing helps.",
+            "Those who have a Ph.D.have Beijing household registration",
+            "A 65-year-old man takes etoposide (Veurin-A).",
             "\\boxed{A = \\pi r^2}",
             "\\boxed{D_{max}}",
             "\\boxed{C_6H_{12}}",
@@ -698,6 +717,20 @@ OF_OPTIONS: dict[tuple[str, ...], dict[str | None, tuple[str, ...]]] = {
     },
     ("flu", "C. difficile", "x2", "x3"): {
         "B": ("Answer: C. difficile",),
+    },
+    ("Refuse", "Disclose", "1", "1.5 mg"): {
+        "B": (
+            "B. Disclose\n\nIt is right, since A. Refuse is not.",
+            "The answer is indeed Disclose.",
+        ),
+        "C": ("The answer is 1.",),
+        "D": ("The answer is 1.5 mg.",),
+        None: (
+            "B. Refuse",
+            "So A. Disclose is right.",
+            "The answer is 1.5.",
+            "A. Disclose\nB. Refuse",
+        ),
     },
     ("3", "4", "5", "6"): {
         "B": (

@@ -14,6 +14,7 @@ from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.engine.traces.config import probes_of
 from faithscope.experiments.engine.traces.sections import DIRECT_PROMPTS
 from faithscope.experiments.engine.units import Key, Unit
+from faithscope.experiments.files import StoreError
 from faithscope.probes import PROBES
 from faithscope.probes.framing import FRAMINGS, READINGS
 
@@ -130,11 +131,11 @@ def _stages(
         }
         stage = f"{probe}.{variant}" if variant else probe
         if strangers := set(fate_of) - set(entered):
-            raise ValueError(
+            raise StoreError(
                 f"{model}, {task}: {stage} measured {len(strangers)} items without "
                 f"{'a' if PROBES[probe].on_excluded else 'an included'} trace (first: "
-                f"{min(map(str, strangers))!r}); the records of two runs are mixed: run again "
-                "under another name"
+                f"{min(map(str, strangers))!r}); either traces are lost, which `faithscope run` "
+                "writes anew, or the records of two runs are mixed: then run under another name"
             )
         for i in entered:
             yield model, task, stage, fate_of.get(i) or without_records.get(i, "not_run")

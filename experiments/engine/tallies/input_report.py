@@ -9,8 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
 from faithscope.experiments.data.tasks.sources.rows import FileRead
 from faithscope.experiments.engine.tallies.reasons import in_words
+from faithscope.experiments.files import StoreError
 
 FILE = "input_report.json"
 """Name of the file in the run folder that holds the input report."""
@@ -79,15 +82,23 @@ class InputReport:
 
     @classmethod
     def of(cls, run_dir: Path) -> InputReport:
-        """The input report stored in a run folder; an empty one for a folder without it."""
+        """The input report stored in a run folder; an empty one for a folder without it.
+
+        Raises:
+            StoreError: the file is damaged.
+        """
         path = run_dir / FILE
         if not path.is_file():
             return cls()
-        known = json.loads(path.read_text("utf-8"))
-        unused = {name: tuple(columns) for name, columns in known["unused"].items()}
-        cuts = tuple(Truncation(**cut) for cut in known["cuts"])
-        of = tuple(known["notes"]), tuple(known.get("asked", ())), known.get("groups", {})
-        return cls(cuts, unused, *of)
+        try:
+            return TypeAdapter(cls).validate_json(path.read_bytes())
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            at = ".".join(map(str, first["loc"]))
+            raise StoreError(
+                f"{path}: is damaged ({at + ': ' if at else ''}{first['msg']}); "
+                "faithscope repair puts it aside"
+            ) from error
 
 
 def unused_columns(files: Sequence[FileRead]) -> dict[str, tuple[str, ...]]:

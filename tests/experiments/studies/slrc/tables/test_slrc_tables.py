@@ -24,6 +24,7 @@ from sample_records import (
 from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown, visible
 from faithscope.experiments.analysis.traces.exclusions import exclusions_table
 from faithscope.experiments.engine.units import Unit
+from faithscope.experiments.files import StoreError
 from faithscope.experiments.studies.slrc.frames import tables_of
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.outcomes import answers, flips
@@ -235,7 +236,7 @@ def test_included_items_are_those_in_the_slrc_table():
 def test_measurements_without_a_trace_are_refused():
     record = slrc_record(chain_sample("hint", 1), "prefix", "generated")
     trace = trace_record(chain_sample("hint", 2))
-    with pytest.raises(ValueError, match="without an included trace"):
+    with pytest.raises(StoreError, match="without an included trace"):
         exclusions_table([trace, record])
 
 
