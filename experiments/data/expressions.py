@@ -70,4 +70,5 @@ def _settings() -> list[Any]:
 def _parsed(text: str) -> list[Any]:
     from math_verify import parse
 
-    return parse(f"${text}$", _settings(), fallback_mode="no_fallback", parsing_timeout=None)
+    unlimited: Any = None  # which it takes, and its signature does not say
+    return parse(f"${text}$", _settings(), fallback_mode="no_fallback", parsing_timeout=unlimited)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, TypeVar
 
@@ -169,16 +170,26 @@ def located(
         return joined(texts, between)
     spans, at = [], 0
     for i, step in enumerate(texts):
-        start = reasoning.find(step, at)
+        start, end = _find(step, reasoning, at)
         if start < 0:
             raise UserError(
                 f"{row.where}: step {i} ({step[:60]!r}) does not stand in the reasoning from "
                 f"character {at} on; give steps word for word and in order, or leave one of the "
                 "two columns out"
             )
-        at = start + len(step)
+        at = end
         spans.append((start, at))
     return reasoning, tuple(spans)
+
+
+def _find(step: str, reasoning: str, at: int) -> tuple[int, int]:
+    """The span of a step from a character on, whatever white space stands between its words; -1 if
+    there is none."""
+    if (start := reasoning.find(step, at)) >= 0:
+        return start, start + len(step)
+    words = r"\s+".join(map(re.escape, step.split()))
+    found = re.compile(words).search(reasoning, at) if words else None
+    return found.span() if found else (-1, -1)
 
 
 def step_labels(of_steps: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]]:

@@ -90,12 +90,13 @@ class GivenChain:
 
 
 def rows_of_file(path: Path) -> list[SourceRow]:
-    """The rows of JSON lines, JSON, CSV, TSV or Parquet, or of a folder of such files.
+    """The rows of a file (`sources.files`), or of all files of a folder, unless their names tell of
+    splits.
 
     Raises:
         UserError: the rows cannot be read, as for `read_rows`.
     """
-    return read_rows(path, SPLIT, key="traces.path")
+    return read_rows(path, SPLIT, key="traces.path", all_else=True)
 
 
 @dataclass(frozen=True)

@@ -20,11 +20,14 @@ from faithscope.experiments.data.tasks.sources.gold import (
     check_unread,
     stated,
 )
-from faithscope.experiments.data.tasks.sources.rows import SourceRow, has, usable
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, cell, has, usable
 from faithscope.interp.errors import UserError
 
 SYSTEM = ("system", "developer")
 """Roles whose messages precede the user's message in the prompt."""
+_TURNS = ("messages", "conversations", "conversation")
+_SHAREGPT = {"human": "user", "gpt": "assistant", "function_call": "tool", "observation": "tool"}
+"""Role by the names of ShareGPT, whose turns have `from` and `value`."""
 
 
 def chain(row: SourceRow) -> GivenChain:
@@ -39,7 +42,10 @@ def chain(row: SourceRow) -> GivenChain:
             a content is no text.
     """
     ended = None
-    sent = [_message(m, i, row) for i, m in enumerate(parsed(row, "messages", list))]
+    name = next((n for n in _TURNS if n in row.values), _TURNS[0])
+    sent = [_message(m, i, row) for i, m in enumerate(parsed(row, name, list))]
+    if has(row, "system") and not any(m.get("role") in SYSTEM for m in sent):
+        sent = [{"role": SYSTEM[0], "content": cell(row, "system")}, *sent]
     if has(row, "choices"):
         choices = parsed(row, "choices", list)
         if len(choices) != 1 or not isinstance(choices[0], Mapping):
@@ -94,6 +100,8 @@ def chain(row: SourceRow) -> GivenChain:
 def _message(value: Any, i: int, row: SourceRow) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
         raise UserError(f"{row.where}: message {i} is a {type(value).__name__}; give an object")
+    if "role" not in value and isinstance(said_by := value.get("from"), str):
+        return {"role": _SHAREGPT.get(said_by, said_by), "content": value.get("value")}
     return value
 
 
@@ -107,7 +115,7 @@ def _is_of_tools(message: Mapping[str, Any]) -> bool:
 
 CHAT = Reader(
     "chat",
-    "OpenAI-style messages, with reasoning_content, reasoning blocks or think tags",
-    lambda row: "messages" in row,
+    "messages of OpenAI's style or ShareGPT's, with reasoning_content, reasoning blocks or tags",
+    lambda row: any(name in row for name in _TURNS),
     lambda rows: map(chain, rows),
 )

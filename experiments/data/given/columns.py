@@ -9,6 +9,7 @@ from typing import Any
 
 import yaml
 
+from faithscope.experiments.data.tasks.sources.files import suffix_of
 from faithscope.experiments.data.tasks.sources.json_text import NotJson, json_of
 from faithscope.experiments.data.tasks.sources.rows import (
     SourceRow,
@@ -70,8 +71,8 @@ def columns_problem(columns: Any) -> str | None:
 def stored_beside(path: Path) -> Path:
     """The file in which a mapping for `path` may lie: `chains.columns.yaml` beside `chains.csv`,
     `chains.jsonl.gz` or a folder `chains`."""
-    stem = path.name if path.is_dir() else path.name.removesuffix(".gz").rpartition(".")[0]
-    return path.with_name(f"{stem or path.name}.columns.yaml")
+    stem = path.name if path.is_dir() else path.name.removesuffix(suffix_of(path))
+    return path.with_name(f"{stem}.columns.yaml")
 
 
 def stored(path: Path) -> Columns:

@@ -11,6 +11,7 @@ from typing import Any
 
 from faithscope.experiments.data.given.bonafide import BONAFIDE
 from faithscope.experiments.data.given.chain import GivenChain, Reader, rows_of_file
+from faithscope.experiments.data.given.chainscope import CHAINSCOPE
 from faithscope.experiments.data.given.chat import CHAT
 from faithscope.experiments.data.given.columns import (
     KEY,
@@ -26,6 +27,7 @@ from faithscope.experiments.data.given.fine_cot import FINE_COT
 from faithscope.experiments.data.given.inspect_log import INSPECT
 from faithscope.experiments.data.given.prm800k import PRM800K
 from faithscope.experiments.data.given.processbench import PROCESSBENCH
+from faithscope.experiments.data.given.rollouts import ROLLOUTS
 from faithscope.experiments.data.given.rows import ROWS
 from faithscope.experiments.data.given.rules import ReadingRules, reading_by
 from faithscope.experiments.data.tasks.sources.files import readable
@@ -38,7 +40,7 @@ from faithscope.interp.turns import refusal_of, rendered_sign
 AUTO, RUN_FOLDER = "auto", "run"
 """Values of `traces.format` that name no reader of files: the layout is detected, or a run is
 read."""
-_SHIPPED = (ROWS, PROCESSBENCH, PRM800K, BONAFIDE, FINE_COT, CHAT, INSPECT)
+_SHIPPED = (ROWS, PROCESSBENCH, PRM800K, BONAFIDE, FINE_COT, CHAT, INSPECT, CHAINSCOPE, ROLLOUTS)
 READERS: tuple[Reader, ...] = (
     *_SHIPPED,
     *extensions("readers", Reader, taken={AUTO, RUN_FOLDER, *(r.name for r in _SHIPPED)}).values(),

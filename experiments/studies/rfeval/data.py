@@ -16,7 +16,7 @@ from typing import cast
 
 import pandas as pd
 
-from faithscope.experiments.data.tasks.sources.files import SUFFIXES, read_rows
+from faithscope.experiments.data.tasks.sources.files import SUFFIXES, read_rows, suffix_of
 from faithscope.experiments.data.tasks.sources.rows import SourceRow, begin_file, has, text_of
 from faithscope.experiments.studies.rfeval.items import TASKS, Item, Task, item_of
 from faithscope.experiments.studies.rfeval.judging.stances import stance_set
@@ -113,7 +113,7 @@ def _files(path: Path, tasks: Sequence[Task] | None, key: str) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise UserError(f"{key}: no such file or folder: {str(path)!r}; check the path")
-    data_files = sorted(f for f in path.rglob("*") if f.suffix in SUFFIXES and f.is_file())
+    data_files = sorted(f for f in path.rglob("*") if suffix_of(f) in SUFFIXES and f.is_file())
     task_files = []
     for task in tasks or TASKS:
         # released as `TASK.json`, in the authors' working copies `TASK_validated.json`

@@ -1,4 +1,5 @@
-"""Rows of local data: JSON lines, JSON, CSV, TSV, parquet, or a folder of such files.
+"""Rows of local data: JSON lines, JSON, CSV, TSV or YAML, gzipped or not, Parquet, Arrow, or a
+folder of such files.
 
 In a folder, the files of a split are recognised by the names that the hub's data sets use.
 """
@@ -6,12 +7,17 @@ In a folder, the files of a split are recognised by the names that the hub's dat
 from __future__ import annotations
 
 import csv
+import gzip
+import importlib
 import io
 import re
-from collections.abc import Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+import yaml
 
 from faithscope.experiments.data.tasks.sources.json_text import (
     NotJson,
@@ -21,14 +27,28 @@ from faithscope.experiments.data.tasks.sources.json_text import (
 from faithscope.experiments.data.tasks.sources.rows import SourceRow, begin_file
 from faithscope.interp.errors import UserError
 
-SUFFIXES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
+_TEXTS = (".jsonl", ".json", ".csv", ".tsv", ".yaml", ".yml")
+SUFFIXES = (*_TEXTS, *(f"{suffix}.gz" for suffix in _TEXTS), ".parquet", ".arrow")
+_LEFT_AS_TEXTS = ("timestamp", "bool")
+_BESIDE_DATA = ("state.json", "dataset_info.json", "dataset_dict.json")
+"""Files that `datasets` saves beside the data."""
 _POINTER = b"version https://git-lfs.github.com/spec/"
 Placed = tuple[dict[str, Any], str]
 """A row's values, and its place in the file: `line 3`."""
 
 
+def suffix_of(file: Path) -> str:
+    """The ending that tells how a file is read: `.jsonl`, `.csv.gz`."""
+    return "".join(file.suffixes[-2:]) if file.suffix == ".gz" else file.suffix
+
+
 def read_rows(
-    path: Path, split: str, config: str | None = None, key: str = "data.path"
+    path: Path,
+    split: str,
+    config: str | None = None,
+    key: str = "data.path",
+    *,
+    all_else: bool = False,
 ) -> list[SourceRow]:
     """Every row of a file, or of a split.
 
@@ -38,14 +58,19 @@ def read_rows(
             "test/0000.parquet").
         config: name of the folder to read if several hold the split.
         key: the config key that gives the path, for messages.
+        all_else: whether all files of a folder in which no name tells of a split are read.
 
     Raises:
         UserError: the path does not exist, there is no file of this split, or a file is none of
             `SUFFIXES`, cannot be read or holds no rows.
     """
     with readable(path):
-        files = [path] if path.is_file() else files_of_split(path, split, config, key)
-        rows = [row for file in files for row in rows_in(file)]
+        one = path.is_file()
+        files = [path] if one else files_of_split(path, split, config, key, all_else=all_else)
+        # files of one name lie in different folders
+        alike = len({f.name for f in files}) < len(files)
+        names = [str(f.relative_to(path)) if alike else f.name for f in files]
+        rows = [row for f, name in zip(files, names, strict=True) for row in rows_in(f, name)]
     if not rows:
         raise UserError(f"{', '.join(map(str, files))}: holds no rows; give a file with some")
     return rows
@@ -68,8 +93,11 @@ def readable(path: Path) -> Iterator[None]:
         ) from error
 
 
-def rows_in(file: Path) -> Iterator[SourceRow]:
+def rows_in(file: Path, name: str | None = None) -> Iterator[SourceRow]:
     """Iterate over the rows of one file; JSON lines are read one by one.
+
+    Args:
+        name: the file's name in ids of rows, where its own is not its alone.
 
     Raises:
         UserError: as in `read_rows`, except that a file may hold no rows.
@@ -79,24 +107,49 @@ def rows_in(file: Path) -> Iterator[SourceRow]:
         if opened.read(len(_POINTER)) == _POINTER:
             raise UserError(f"{file}: is a Git LFS pointer, not the data; run `git lfs pull` there")
     read = begin_file(str(file))
+    stem = (name or file.name).removesuffix(suffix_of(file))
     for i, (values, place) in enumerate(_rows(file)):
-        yield read.row(f"{file.stem}-{i}", values, f"{file}, {place}")
+        yield read.row(f"{stem}-{i}", values, f"{file}, {place}")
 
 
 def _rows(file: Path) -> Iterator[Placed]:
-    if file.suffix == ".jsonl":
-        return _json_lines(file)
-    if file.suffix == ".json":
-        return _json_list(file)
-    if file.suffix in (".csv", ".tsv"):
-        return _table(file)
-    if file.suffix == ".parquet":
-        return _parquet(file)
-    raise UserError(f"{file}: cannot read {file.suffix!r}; give one of {', '.join(SUFFIXES)}")
+    suffix = suffix_of(file)
+    readers = {
+        ".jsonl": _json_lines,
+        ".json": _json_list,
+        ".csv": _table,
+        ".tsv": _table,
+        ".yaml": _yaml,
+        ".yml": _yaml,
+        ".parquet": _parquet,
+        ".arrow": _arrow,
+    }
+    if suffix not in SUFFIXES:
+        raise UserError(f"{file}: cannot read {suffix!r}; give one of {', '.join(SUFFIXES)}")
+    return readers[suffix.removesuffix(".gz")](file)
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[IO[bytes]]:
+    """A file opened for reading, unpacked if it is gzipped."""
+    if file.suffix != ".gz":
+        with file.open("rb") as opened:
+            yield opened
+        return
+    try:
+        with gzip.GzipFile(file, "rb") as unpacked:
+            yield io.BufferedReader(unpacked)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UserError(f"{file}: is no whole gzip file ({error}); write it again") from error
+
+
+def _bytes(file: Path) -> bytes:
+    with _opened(file) as opened:
+        return opened.read()
 
 
 def _json_lines(file: Path) -> Iterator[Placed]:
-    with file.open("rb") as opened:
+    with _opened(file) as opened:
         for i, line in enumerate(opened, start=1):
             text = _text(line, file, i)
             if not text.strip():
@@ -111,13 +164,58 @@ def _json_lines(file: Path) -> Iterator[Placed]:
 
 
 def _json_list(file: Path) -> Iterator[Placed]:
-    text = _text(file.read_bytes(), file)
+    text = _text(_bytes(file), file)
     try:
         rows = json_of(text, lambda at: f"{file}, line {text.count(chr(10), 0, at) + 1}")
     except NotJson:
         # many ".json" files of data sets hold JSON lines
         yield from _json_lines(file)
         return
+    yield from _objects(rows, file)
+
+
+_Plain: Any = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+
+
+class _Loader(_Plain):
+    """A loader that leaves dates and `no` as texts, and refuses a key that stands twice."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, regex) for tag, regex in tags if tag.rpartition(":")[2] not in _LEFT_AS_TEXTS]
+    for first, tags in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("(?i:true|false)$"), [*"tTfF"])
+
+
+def _once(loader: Any, node: yaml.MappingNode) -> dict[Any, Any]:
+    keys = [
+        (loader.construct_object(key, deep=True), key.start_mark.line + 1) for key, _ in node.value
+    ]
+    seen: set[Any] = set()
+    for key, line in keys:
+        if not isinstance(key, str | int | float | bool | None):
+            raise yaml.YAMLError(f"line {line}: a list or an object is a key")
+        if key in seen:
+            raise yaml.YAMLError(f"line {line}: key {key!r} stands twice in one object")
+        seen.add(key)
+    return yaml.SafeLoader.construct_mapping(loader, node, deep=True)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:map", _once)
+
+
+def _yaml(file: Path) -> Iterator[Placed]:
+    text = _text(_bytes(file), file)
+    try:
+        rows = yaml.load(text, _Loader)  # a loader of plain values alone
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UserError(f"{file}: is no YAML ({reason}); mend it") from error
+    yield from _objects(rows, file)
+
+
+def _objects(rows: Any, file: Path) -> Iterator[Placed]:
     for i, row in enumerate(rows if isinstance(rows, list) else [rows], start=1):
         yield _object(row, f"{file}, row {i}", "a list of objects"), f"row {i}"
 
@@ -130,12 +228,12 @@ def _object(row: Any, where: str, wanted: str) -> dict[str, Any]:
 
 
 def _table(file: Path) -> Iterator[Placed]:
-    text = _text(file.read_bytes(), file)
+    text = _text(_bytes(file), file)
     before = csv.field_size_limit(max(len(text), 1))  # a long cell is refused by name, later
     try:
         reader = csv.reader(
             io.StringIO(text, newline=""),
-            delimiter="\t" if file.suffix == ".tsv" else _separator(text),
+            delimiter="\t" if suffix_of(file).startswith(".tsv") else _separator(text),
             strict=True,
         )
         header = next(reader, [])
@@ -157,7 +255,7 @@ def _table(file: Path) -> Iterator[Placed]:
             yield dict(zip(header, cells, strict=True)), place
     except csv.Error as error:
         raise UserError(
-            f"{file}: is no {file.suffix[1:].upper()} ({error}); check its quotes"
+            f"{file}: is no {suffix_of(file)[1:4].upper()} ({error}); check its quotes"
         ) from error
     finally:
         csv.field_size_limit(before)
@@ -186,21 +284,41 @@ def _text(data: bytes, file: Path, line: int = 1) -> str:
 
 
 def _parquet(file: Path) -> Iterator[Placed]:
+    return _with_pyarrow(file, "parquet", lambda p: importlib.import_module(p).read_table(file))
+
+
+def _arrow(file: Path) -> Iterator[Placed]:
+    """Rows of what `Dataset.save_to_disk` writes."""
+
+    def table(package: str) -> Any:
+        ipc = importlib.import_module(package)
+        with file.open("rb") as opened:
+            try:
+                return ipc.open_stream(opened).read_all()
+            except ValueError:  # of the other of its two forms
+                opened.seek(0)
+                return ipc.open_file(opened).read_all()
+
+    return _with_pyarrow(file, "ipc", table)
+
+
+def _with_pyarrow(file: Path, module: str, table: Callable[[str], Any]) -> Iterator[Placed]:
+    what = "parquet" if module == "parquet" else "arrow"
     try:
-        from pyarrow import parquet  # pyright: ignore[reportMissingImports]
+        importlib.import_module("pyarrow")
     except ImportError as error:
         raise UserError(
-            f"{file}: reading parquet needs pyarrow: pip install 'faithscope[data]'"
+            f"{file}: reading {what} needs pyarrow: pip install 'faithscope[data]'"
         ) from error
     try:
-        rows = parquet.read_table(file).to_pylist()
+        rows = table(f"pyarrow.{module}").to_pylist()
     except MemoryError:
         raise
     except Exception as error:  # pyarrow's errors of form are of many classes
         if isinstance(error, OSError) and error.errno is not None:
             raise
         reason = " ".join(str(error).split())[:200]
-        raise UserError(f"{file}: is no parquet file ({reason}); write it again") from error
+        raise UserError(f"{file}: is no {what} file ({reason}); write it again") from error
     for i, row in enumerate(rows, start=1):
         yield row, f"row {i}"
 
@@ -215,7 +333,12 @@ _SHARD = re.compile(r"-(\d{5})-of-(\d{5})(?:-[0-9a-f]{8,})?$")
 
 
 def files_of_split(
-    folder: Path, split: str, config: str | None = None, key: str = "data.path"
+    folder: Path,
+    split: str,
+    config: str | None = None,
+    key: str = "data.path",
+    *,
+    all_else: bool = False,
 ) -> list[Path]:
     """The files of one split, in order: one file, or all its shards.
 
@@ -226,6 +349,8 @@ def files_of_split(
     Args:
         config: name of the folder to read if several have the split.
         key: the config key that gives the folder, for messages.
+        all_else: whether, if no name tells of a split, all files are read, which must be of one
+            ending.
 
     Raises:
         UserError: there is no such file, there are several, or shards are missing.
@@ -234,7 +359,13 @@ def files_of_split(
     if not folder.is_dir():
         raise UserError(f"{key}: no such file or folder: {str(folder)!r}; check the path")
     next(folder.iterdir(), None)  # raises where the folder is closed; rglob passes over it
-    files = sorted(f for f in folder.rglob("*") if f.suffix in SUFFIXES and f.is_file())
+    files = sorted(
+        f
+        for f in folder.rglob("*")
+        if suffix_of(f) in SUFFIXES and f.name not in _BESIDE_DATA and f.is_file()
+    )
+    if (folder / "state.json").is_file():  # one data set that `datasets` saved
+        return _one(folder, split, [f for f in files if f.suffix == ".arrow"], key)
     inside = [(f, f.relative_to(folder)) for f in files]
     for word in dict.fromkeys((split, *_ALSO.get(split, ()))):
         of_split = _named(inside, word)
@@ -242,6 +373,8 @@ def files_of_split(
         of_split = in_config or of_split
         if of_split:
             return _one(folder, split, of_split, key)
+    if all_else and len({suffix_of(f) for f in files}) == 1:
+        return files
     listed = ", ".join(str(at) for _, at in inside[:6]) or "no data file"
     raise UserError(
         f"{key}: {folder} has no file of split {split!r}; it holds {listed}. "
@@ -263,7 +396,7 @@ def _named(inside: Sequence[tuple[Path, Path]], word: str) -> list[Path]:
 
 def _one(folder: Path, split: str, of_split: list[Path], key: str) -> list[Path]:
     """`of_split`, once checked to be one file or all its shards."""
-    kinds = {(f.parent, _without_number(f), f.suffix) for f in of_split}
+    kinds = {(f.parent, _without_number(f), suffix_of(f)) for f in of_split}
     if len(kinds) > 1:
         named = ", ".join(str(f.relative_to(folder)) for f in of_split[:6])
         raise UserError(

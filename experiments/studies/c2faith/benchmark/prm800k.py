@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from faithscope.experiments.data.given.prm800k import Solution, solution_of
-from faithscope.experiments.data.tasks.sources.files import SUFFIXES, readable, rows_in
+from faithscope.experiments.data.tasks.sources.files import SUFFIXES, readable, rows_in, suffix_of
 from faithscope.interp import hub
 from faithscope.interp.errors import UserError, did_you_mean
 
@@ -90,7 +90,7 @@ def _files(path: Path | None, splits: Sequence[str]) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise UserError(f"data.path: no such file or folder: {str(path)!r}; check the path")
-    data_files = sorted(f for f in path.rglob("*") if f.suffix in SUFFIXES and f.is_file())
+    data_files = sorted(f for f in path.rglob("*") if suffix_of(f) in SUFFIXES and f.is_file())
     by_split = {split: [f for f in data_files if f.stem == split] for split in splits}
     if twice := next((files for files in by_split.values() if len(files) > 1), None):
         named = ", ".join(str(f.relative_to(path)) for f in twice)
