@@ -44,12 +44,20 @@ class Speaks:
         system: str | None = None,
         thinking: bool | None = None,
         effort: str | None = None,
+        prefix: str = "",
     ) -> prompts.Prompt:
-        """Render one user turn (or a list of messages) up to where the model goes on."""
+        """Render one user turn (or a list of messages) up to where the model goes on, after a
+        `prefix` of its turn if there is one."""
         messages = [{"role": "user", "content": user}] if isinstance(user, str) else list(user)
         if system is not None:
             messages = [{"role": "system", "content": system}, *messages]
-        return prompts.render(self.tokenizer, self.format, messages, thinking, effort)
+        return prompts.render(self.tokenizer, self.format, messages, thinking, effort, prefix)
+
+    def raw_prompt(
+        self, text: str, prefix: str = "", thinking: bool | None = None
+    ) -> prompts.Prompt:
+        """A prompt that is rendered already, token for token (`interp.prompts.render_raw`)."""
+        return prompts.render_raw(self.tokenizer, self.format, text, prefix, thinking)
 
 
 @dataclass(frozen=True)

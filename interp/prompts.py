@@ -11,7 +11,7 @@ import datetime
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from transformers import PreTrainedTokenizerBase
@@ -52,7 +52,7 @@ class Prompt:
     format: ReasoningFormat
     """The marks of reasoning in force; `formats.NONE` if thinking is off or the family has none."""
     opener_in_prompt: bool
-    """Whether `ids` end with an opener, i.e. the model goes on inside its reasoning."""
+    """Whether the model goes on inside its reasoning, since an opener stands in `ids`."""
     template_hash: str
     opener_by_template: bool = False
     """Whether the template put the opener there; otherwise `render` appended its ids."""
@@ -72,6 +72,7 @@ def render(
     messages: Sequence[Message],
     thinking: bool | None = None,
     effort: str | None = None,
+    prefix: str = "",
 ) -> Prompt:
     """Render a conversation that ends with a user turn, up to where the model goes on.
 
@@ -96,6 +97,9 @@ def render(
             template's default.
         effort: effort of reasoning ("high"), for a template that writes one into the prompt
             (gpt-oss); None for the template's default.
+        prefix: beginning of the assistant's turn, whose control tokens are obeyed. An opener in it
+            opens the reasoning, and is not repeated where the template writes one; after any other
+            prefix the model writes without marks. Only an empty prefix lets an opener be added.
 
     Raises:
         UserError: the messages cannot be rendered, or not within `TEMPLATE_SECONDS`,
@@ -116,17 +120,25 @@ def render(
         for t in turns
     ]
     if template_of(tokenizer) is None:
-        return _finish(tokenizer, NONE, _plain(tokenizer, turns, masks))
+        return _finish(tokenizer, NONE, _plain(tokenizer, turns, masks, prefix))
     if turns[0]["role"] == "system" and not takes_system(tokenizer):
         turns = _folded(turns)
     switch = _switch(tokenizer) if fmt.marks else None
     weighed = _weighed(tokenizer, effort)
-    given = {} if switch is None or thinking is None else {switch: thinking}
+    tag = fmt.opener.rstrip()
+    opens = fmt.marks and prefix.startswith(tag) and fmt.closer not in prefix
+    on = True if opens and thinking is None else thinking
+    given = {} if switch is None or on is None else {switch: on}
     text = _rendered(tokenizer, turns, **weighed, **given)
     _check_kept(turns, text)
-    ids = encode_masked(tokenizer, text, masks)
     end = text.rstrip()
-    opened = fmt.marks and end.endswith(fmt.opener.rstrip())
+    opened = fmt.marks and end.endswith(tag)
+    if prefix:
+        if opened and prefix.startswith(tag):
+            text = end.removesuffix(tag)
+        ids = encode_masked(tokenizer, text + prefix, masks)
+        return _begun(tokenizer, fmt, ids, (tag if opened else "") + prefix, thinking)
+    ids = encode_masked(tokenizer, text, masks)
     shut = fmt.marks and end.endswith((fmt.closer, fmt.answer_opener or fmt.closer))
     if opened or shut or not fmt.marks:
         thinks = opened
@@ -155,6 +167,81 @@ def render_direct(
     if _switch(tokenizer) is not None:
         return render(tokenizer, fmt, messages, thinking=False)
     return _finish(tokenizer, NONE, prompt.ids + encode_marks(tokenizer, fmt.closer))
+
+
+def render_raw(
+    tokenizer: PreTrainedTokenizerBase,
+    fmt: ReasoningFormat,
+    text: str,
+    prefix: str = "",
+    thinking: bool | None = None,
+) -> Prompt:
+    """A prompt that is rendered already, token for token.
+
+    Its control tokens are obeyed, and nothing is added but a BOS token that it lacks: where the
+    family's template writes one, or, for a text that begins with an ordinary word, where the
+    tokenizer puts one before every text.
+
+    The reasoning is open if an opener stands in the assistant's turn without a closer after it. A
+    turn without a word is the model's own to begin: it has the format of its family, with no opener
+    in the prompt.
+
+    Args:
+        prefix: further text of the assistant's turn.
+        thinking: as the turn must say; None takes what it says.
+
+    Raises:
+        UserError: the text spells control tokens of another family, or the turn says otherwise than
+            `thinking`.
+    """
+    text += prefix
+    known = controls(tokenizer).ids
+    if foreign := next((t for t in _CONTROL.findall(text) if t not in known), None):
+        raise UserError(
+            f"a prompt as sent spells {foreign!r}, which is no control token of this model: it was "
+            "rendered for another; let that one read it, or give the messages, which this "
+            "model's own template renders"
+        )
+    bos, turn = _bos(tokenizer, text), prefix
+    if template_of(tokenizer) is not None:
+        probe = "zq7x"
+        usual = _rendered(tokenizer, [{"role": "user", "content": probe}])
+        if controls(tokenizer).pattern.match(text):
+            written = str(tokenizer.bos_token or probe)
+            lacks = usual.startswith(written) and not text.startswith(written)
+            bos = [controls(tokenizer).ids[written]] if lacks else []
+        header = usual.rpartition(probe)[2]
+        header = (header.partition(fmt.opener.rstrip())[0] if fmt.marks else header).strip()
+        turn = text.rpartition(header)[2] if header else text
+    ids = (*bos, *tokenizer(text, add_special_tokens=False)["input_ids"])
+    return _begun(tokenizer, fmt, ids, turn, thinking)
+
+
+_CONTROL = re.compile(
+    r"<[|｜][^<>|｜\s]{1,40}[|｜]>|\[/?(?:INST|SYSTEM_PROMPT)\]|<(?:start|end)_of_turn>"
+)
+"""Pattern of control tokens of chat templates, whoever's."""
+
+
+def _begun(
+    tokenizer: PreTrainedTokenizerBase,
+    fmt: ReasoningFormat,
+    ids: tuple[int, ...],
+    turn: str,
+    thinking: bool | None,
+) -> Prompt:
+    """A prompt whose assistant's turn begins with `turn`, in the format that this leads to."""
+    opened = fmt.marks and turn.rfind(fmt.opener.rstrip()) > turn.rfind(fmt.closer)
+    bare = fmt.marks and not turn.strip()
+    if thinking is not None and fmt.marks and not bare and opened != thinking:
+        raise UserError(
+            f"thinking={thinking}, but the assistant's turn as sent ({turn[-40:]!r}) "
+            f"{'opens' if opened else 'does not open'} the reasoning; leave thinking unset, or "
+            "change the turn"
+        )
+    in_force = opened or (bare and thinking is not False)
+    prompt = _finish(tokenizer, fmt if in_force else NONE, ids, by_template=opened)
+    return replace(prompt, opener_in_prompt=opened)
 
 
 def end_ids(tokenizer: PreTrainedTokenizerBase, generation_config: Any) -> frozenset[int]:
@@ -296,14 +383,19 @@ def _dated(template: str | None) -> str | None:
 
 
 def _plain(
-    tokenizer: PreTrainedTokenizerBase, turns: Sequence[Message], masks: Masks
+    tokenizer: PreTrainedTokenizerBase, turns: Sequence[Message], masks: Masks, prefix: str
 ) -> tuple[int, ...]:
     text = "\n\n".join(t["content"] for t in turns)
     if not text[-1:].isspace():
         text += "\n"
-    empty = tokenizer("")["input_ids"]
-    bos = empty[:1] if empty and empty[0] == tokenizer.bos_token_id else []
-    return (*bos, *encode_masked(tokenizer, text, masks))
+    return (*_bos(tokenizer, text), *encode_masked(tokenizer, text + prefix, masks))
+
+
+def _bos(tokenizer: PreTrainedTokenizerBase, text: str) -> list[int]:
+    """The BOS token, if the tokenizer puts one before every text and this one does not have it."""
+    empty, bos = tokenizer("")["input_ids"], str(tokenizer.bos_token or "")
+    has = bool(bos) and text.startswith(bos)
+    return empty[:1] if empty and empty[0] == tokenizer.bos_token_id and not has else []
 
 
 def takes_system(tokenizer: PreTrainedTokenizerBase) -> bool:

@@ -58,7 +58,16 @@ from faithscope.interventions.segment import (
     tile,
 )
 from faithscope.interventions.thoughts import FUNCTIONS, Function, function_of
-from faithscope.interventions.trace import AnswerKind, Edit, Given, Origin, Question, Step, Trace
+from faithscope.interventions.trace import (
+    AnswerKind,
+    Edit,
+    Given,
+    Origin,
+    Question,
+    Sent,
+    Step,
+    Trace,
+)
 from faithscope.interventions.writing import Encode, NotWritable, Pieces, from_steps, written
 
 __all__ = [
@@ -94,6 +103,7 @@ __all__ = [
     "Question",
     "Replacement",
     "Rule",
+    "Sent",
     "Step",
     "Trace",
     "acausal_replacement",

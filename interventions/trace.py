@@ -25,6 +25,18 @@ or steps as given with the chain."""
 
 
 @dataclass(frozen=True)
+class Sent:
+    """A prompt as it was sent, in place of a task's message in a model's own template."""
+
+    prompt: str | tuple[tuple[str, str], ...] | None = None
+    """The whole prompt as text, control tokens included; or role and content of each message, which
+    the template of the model that reads them renders; None for the usual message."""
+    prefix: str = ""
+    """Beginning of the assistant's turn that the model did not write: `<think>\\n`, or "Let's
+    think step by step:"."""
+
+
+@dataclass(frozen=True)
 class Question:
     """One item of a dataset."""
 
@@ -44,6 +56,8 @@ class Question:
     task: str = ""
     """Name of the task, the data set's name by default; `sst2:alternative` asks in other words than
     the data set's own."""
+    sent: Sent | None = None
+    """The prompt as it was sent, if the data set says; None for the task's words."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "task", self.task or self.dataset)
@@ -59,6 +73,13 @@ class Question:
                 f"question {self.id!r} of {self.dataset!r}: gold answer {self.gold!r} is none of "
                 f"{', '.join(map(repr, self.labels or ()))}"
             )
+
+    @property
+    def decides(self) -> dict[str, Any]:
+        """The fields that are part of a unit's id; one that few questions have is left out of the
+        others, which keep the ids of earlier versions."""
+        rare = {"sent"}
+        return {k: v for k, v in vars(self).items() if k not in rare or v is not None}
 
     @property
     def labels(self) -> tuple[str, ...] | None:

@@ -172,7 +172,7 @@ def write_chains(
         Unanswered: an API model has still to be asked.
     """
     if isinstance(model, TextModel):
-        return _said(model, trace, asking, messages)
+        return None if trace.question.sent else _said(model, trace, asking, messages)
     # Not at the top: it brings torch, which listing the probes need not wait for.
     from faithscope.interp.responses import split_response
 

@@ -6,13 +6,16 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import TypeAdapter
 
 from faithscope.experiments.data.numbers import canonical_number
+from faithscope.experiments.data.sent import sent_prompt
 from faithscope.experiments.data.tasks import Task, get_task
 from faithscope.experiments.data.tasks.own import OWN
+from faithscope.experiments.data.tasks.sources.prompts import PREFIX, RAW, sent_of
+from faithscope.experiments.data.tasks.sources.rows import SourceRow
 from faithscope.interp.control import encode_marks
 from faithscope.interp.errors import UserError
 from faithscope.interp.generation import Generation, Sampling, room_for, seeds_of
@@ -95,10 +98,7 @@ def make_traces(
 
     settings = settings or TraceSettings()
     backend = backend or Here(model, settings.batch_size)
-    prompts = [
-        prefilled(model, task, model.prompt(task.cot_prompt(question), thinking=settings.thinking))
-        for task, question in asked
-    ]
+    prompts = [prompt_of(model, task, question, settings.thinking) for task, question in asked]
     most = [settings.max_new_tokens or usual_tokens(p) for p in prompts]
     limits = [
         room_for(m, len(p.ids), backend.max_positions) for m, p in zip(most, prompts, strict=True)
@@ -124,13 +124,24 @@ def make_traces(
     return [traces[i] for i in range(len(asked))]
 
 
-def prefilled(model: Speaks, task: Task, prompt: Prompt) -> Prompt:
-    """A prompt followed by the first words of the reply, if the task prefills them."""
-    return replace(prompt, ids=prompt.ids + _prefix_ids(model, task, prompt))
+def prompt_of(
+    model: Speaks, task: Task, question: Question, thinking: bool | None = None
+) -> Prompt:
+    """The prompt that a model continues: that of the question as it was sent; else the task's,
+    followed by the first words of the reply, if the task prefills them.
+
+    Raises:
+        UserError: the prompt cannot be rendered, as for `interp.prompts`.
+    """
+    if question.sent is not None:
+        return sent_prompt(model, question, task.cot_prompt(question), thinking)
+    prompt = model.prompt(task.cot_prompt(question), thinking=thinking)
+    return replace(prompt, ids=prompt.ids + _prefix_ids(model, task, question, prompt))
 
 
-def _prefix_ids(model: Speaks, task: Task, prompt: Prompt) -> tuple[int, ...]:
-    return () if prompt.format.marks else tuple(model.encode(task.reply_prefix))
+def _prefix_ids(model: Speaks, task: Task, question: Question, prompt: Prompt) -> tuple[int, ...]:
+    prefills = not prompt.format.marks and question.sent is None
+    return tuple(model.encode(task.reply_prefix)) if prefills else ()
 
 
 def trace_of(
@@ -149,10 +160,10 @@ def trace_of(
     joins the prompt. Prefilled words of the reply join the reasoning.
 
     Args:
-        prompt: the prompt as `prefilled` returns it.
+        prompt: the prompt as `prompt_of` returns it.
         by: the backend that wrote the response (`Backend.describe`), if known.
     """
-    if prefix := _prefix_ids(model, task, prompt):
+    if prefix := _prefix_ids(model, task, question, prompt):
         prompt = replace(prompt, ids=prompt.ids[: -len(prefix)])
         written = replace(written, ids=(*prefix, *written.ids))
     response = split_response(model.tokenizer, prompt.format, written.ids)
@@ -259,27 +270,36 @@ def asking_for(model: Model | TextModel, task: Task, trace: Trace) -> Asking:
 
 def make_trace(
     model: Model,
-    text: str,
+    text: str = "",
     kind: AnswerKind | None = None,
     options: Sequence[str] | None = None,
     *,
     task: Task | str | None = None,
     gold: str | None = None,
+    prompt: str | Sequence[Mapping[str, str]] | None = None,
+    prefix: str = "",
     settings: TraceSettings | None = None,
 ) -> Trace:
     """Make a trace for one question of your own, as in a notebook.
 
     Args:
-        text: the question alone; the prompt around it comes from the task.
+        text: the question alone; the prompt around it comes from the task, unless `prompt` is
+            given, whose last message it then is by default.
         kind: `number`; `label`, answered by one of `options`; `choice`, answered by the letter of
             one of `options`. By default the task's kind, `number` without a task.
         task: task whose words to ask in, by name or as an object; by default words like SLRC's that
             suit the kind.
         gold: the right answer, if known. A number is then among the answers that `score_answer`
             scores, whatever the model wrote.
+        prompt: the whole prompt in place of the task's: a text that is rendered already, control
+            tokens included, or messages (`{"role": …, "content": …}`), which the model's template
+            renders.
+        prefix: beginning of the model's turn, control tokens included: "<think>\\n", "Let's think
+            step by step:".
 
     Raises:
-        UserError: the kind needs options, or is not the task's kind.
+        UserError: the kind needs options, or is not the task's kind; there is neither question nor
+            prompt; or the prompt cannot be rendered.
     """
     chosen = get_task(task) if isinstance(task, str) else task or OWN
     if None not in (kind, chosen.kind) and kind != chosen.kind:
@@ -290,7 +310,13 @@ def make_trace(
         raise UserError(f"kind {kind!r} needs at least two options, got {options!r}")
     if kind == "number" and gold is not None:
         gold = canonical_number(gold) or gold
-    question = Question("question", chosen.name, text, kind, gold, options)
+    given = {RAW: prompt if prompt is None or isinstance(prompt, str) else list(prompt)}
+    sent = sent_of(SourceRow("question", given | {PREFIX: prefix}, "make_trace"))
+    if not text and sent is not None and sent.prompt is not None:
+        text = sent.prompt if isinstance(sent.prompt, str) else sent.prompt[-1][1]
+    if not text.strip():
+        raise UserError("make_trace: neither a question nor a prompt; give one of them")
+    question = Question("question", chosen.name, text, kind, gold, options, sent=sent)
     return make_traces(model, [(chosen, question)], settings)[0]
 
 
@@ -332,7 +358,9 @@ def to_record(trace: Trace) -> Record:
     """A JSON-serialisable record of a trace, from which `to_trace` restores it."""
     question = trace.question
     original = {} if trace.original is None else {"original": to_record(trace.original)}
-    plain = _adapter().dump_python(trace, mode="json", exclude={"original"})
+    rare = {"sent"} if question.sent is None else set()
+    left_out: Any = {"original": True, "question": rare}
+    plain = _adapter().dump_python(trace, mode="json", exclude=left_out)
     return {
         **head(
             dataset=question.dataset,

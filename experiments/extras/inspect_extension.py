@@ -141,6 +141,11 @@ def questions(
         chosen = get_task(task)
         source = None if path is None else Path(path)
         loaded = list(chosen.load(LoadSettings(source, limit, seed)))
+        if sent := next((q for q in loaded if q.sent is not None), None):
+            raise UserError(
+                f"question {sent.id!r} has a prompt as it was sent (prompt_raw, assistant_prefix), "
+                "which Inspect would render again; take these columns out"
+            )
     except (UserError, ValueError, OSError) as error:
         raise PrerequisiteError(str(error)) from error
     samples = [

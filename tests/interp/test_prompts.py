@@ -16,7 +16,7 @@ from faithscope.interp import sources
 from faithscope.interp.control import controls, encode_text
 from faithscope.interp.errors import UserError
 from faithscope.interp.formats import detect_format
-from faithscope.interp.prompts import end_ids, render, render_direct, template_hash
+from faithscope.interp.prompts import end_ids, render, render_direct, render_raw, template_hash
 
 QUESTION = [{"role": "user", "content": "What is 2 + 3?"}]
 BRIEF = [{"role": "system", "content": "Be brief."}, *QUESTION]
@@ -437,3 +437,48 @@ def test_real_tokenizers_keep_control_strings_as_text(name: str):
             plain, add_generation_prompt=True, return_dict=False
         )
         assert tok.convert_tokens_to_ids("<|im_end|>") in end_ids(tok, None)
+
+
+@pytest.mark.parametrize("name", CHAT)
+def test_a_prompt_that_was_rendered_elsewhere_has_the_same_ids(name: str) -> None:
+    tok = tokenizer(name)
+    fmt = detect_format(tok)
+    rendered = render(tok, fmt, QUESTION)
+    text = rendered.text
+    if rendered.opener_in_prompt and not rendered.opener_by_template:
+        text = text.removesuffix(rendered.opener)
+    raw = render_raw(tok, fmt, text)
+    assert tok.decode(raw.ids) == text
+    assert (raw.format, raw.opener_in_prompt) == (rendered.format, rendered.opener_by_template)
+    # what is put in the model's mouth is one text with what stands before it
+    for prompt in (render(tok, fmt, QUESTION, prefix="Let's"), render_raw(tok, fmt, text, "Let's")):
+        # Phi's control tokens swallow the white space after them
+        assert prompt.text.replace(" ", "") == f"{text}Let's".replace(" ", "")
+        assert prompt.format.marks == rendered.opener_by_template
+    if fmt.marks:
+        before = text.removesuffix(fmt.closer).removesuffix(fmt.opener)
+        opened = [
+            render(tok, fmt, QUESTION, prefix=f"{fmt.opener}Okay"),
+            render_raw(tok, fmt, before, f"{fmt.opener}Okay"),
+        ]
+        assert opened[0].ids == opened[1].ids
+        assert opened[0].text == f"{before}{fmt.opener}Okay"
+        assert all(p.format == fmt and p.opener_in_prompt for p in opened)
+        shut = render(tok, fmt, QUESTION, prefix=f"{fmt.opener}{fmt.closer}\n\nSo")
+        assert not shut.format.marks
+        with pytest.raises(UserError, match="thinking=True"):
+            render(tok, fmt, QUESTION, thinking=True, prefix=f"{fmt.opener}{fmt.closer}")
+
+
+def test_harmonys_final_channel_skips_the_reasoning() -> None:
+    tok = tokenizer("gpt_oss")
+    prompt = render(tok, detect_format(tok), QUESTION, prefix="<|channel|>final<|message|>")
+    assert prompt.text.endswith("<|start|>assistant<|channel|>final<|message|>")
+    assert prompt.ids.count(controls(tok).ids["<|channel|>"]) == 1
+    assert not prompt.format.marks
+
+
+def test_a_prompt_rendered_for_another_family_is_refused() -> None:
+    tok = tokenizer("qwen3")
+    with pytest.raises(UserError, match=r"begin_of_text.*rendered for another"):
+        render_raw(tok, detect_format(tok), READS["llama3_1"])

@@ -10,7 +10,7 @@ from typing import Any
 from faithscope.experiments.data.tasks.sources.files import read_rows
 from faithscope.experiments.data.tasks.sources.rows import SourceRow
 from faithscope.interp.errors import UserError
-from faithscope.interventions.trace import AnswerKind
+from faithscope.interventions.trace import AnswerKind, Sent
 
 SPLIT = "test"
 """The dataset split that is read if a folder has several."""
@@ -45,6 +45,8 @@ class GivenChain:
     """The model that wrote the chain; "" if the file does not tell."""
     prompt: str | None = None
     """The user message that the chain replies to, if the file has it."""
+    sent: Sent | None = None
+    """The whole prompt as it was sent, and the beginning of the reply, if the file has them."""
     task: str | None = None
     """The task in whose words the question was asked, if known."""
     labels: Mapping[str, Any] = field(default_factory=dict)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from faithscope.experiments.data.given.cells import ENDED, facts_of, parsed, text, was_cut
@@ -20,8 +21,10 @@ from faithscope.experiments.data.tasks.sources.gold import (
     check_unread,
     stated,
 )
+from faithscope.experiments.data.tasks.sources.prompts import sent_of
 from faithscope.experiments.data.tasks.sources.rows import SourceRow, cell, has, usable
 from faithscope.interp.errors import UserError
+from faithscope.interventions.trace import Sent
 
 SYSTEM = ("system", "developer")
 """Roles whose messages precede the user's message in the prompt."""
@@ -35,11 +38,12 @@ def chain(row: SourceRow) -> GivenChain:
     beside the `messages` that were sent.
 
     The thinking is the chain, and the reply after it the answer; a reply without thinking is the
-    chain as a whole. Several messages of the assistant in a row are one reply.
+    chain as a whole. Several messages of the assistant in a row are one reply. Earlier turns of a
+    conversation, without their thinking, are part of the prompt as it was sent.
 
     Raises:
-        UserError: there is no assistant message, there are several user turns or a tool's turn, or
-            a content is no text.
+        UserError: there is no assistant message, or no user's before it, there is a tool's turn, a
+            system message that is not the first, or a content is no text.
     """
     ended = None
     name = next((n for n in _TURNS if n in row.values), _TURNS[0])
@@ -55,25 +59,29 @@ def chain(row: SourceRow) -> GivenChain:
     if not sent or sent[-1].get("role") != "assistant":
         raise UserError(f"{row.where}: the last message is not the assistant's; give its reply")
     refuse_tools((i for i, m in enumerate(sent) if _is_of_tools(m)), row.where)
-    asked = [m for m in sent if m.get("role") == "user"]
-    if len(asked) != 1:
+    roles = ["system" if m.get("role") in SYSTEM else str(m.get("role")) for m in sent]
+    n_system = next((i for i, role in enumerate(roles) if role != "system"), 0)
+    asked = max((i for i, role in enumerate(roles) if role == "user"), default=n_system)
+    if roles[n_system] != "user" or set(roles[n_system:]) != {"user", "assistant"}:
         raise UserError(
-            f"{row.where}: {len(asked)} turns of the user; a chain answers one, give a row for each"
+            f"{row.where}: the roles of its messages are {', '.join(roles)}; give system, user and "
+            "assistant, in this order, with earlier turns of user and assistant before the last"
         )
-    replies = sent[sent.index(asked[0]) + 1 :]
-    if [m.get("role") for m in replies] != ["assistant"] * len(replies) or any(
-        m.get("role") not in SYSTEM for m in sent[: -len(replies) - 1]
-    ):
-        roles = ", ".join(str(m.get("role")) for m in sent)
-        raise UserError(
-            f"{row.where}: the roles of its messages are {roles}; give system, user and assistant, "
-            "in this order"
-        )
-    system = [text_of(m.get("content"), row.where).strip() for m in sent[: -len(replies) - 1]]
-    said_by_user = usable(text_of(asked[0].get("content"), row.where), "the user's message", row)
+    system = [text_of(m.get("content"), row.where).strip() for m in sent[:n_system]]
+    said_by_user = usable(text_of(sent[asked].get("content"), row.where), "the user's message", row)
+    earlier = [
+        (role, text_of(m.get("content"), row.where) if role == "user" else _said(m, row))
+        for role, m in zip(roles[n_system:asked], sent[n_system:asked], strict=True)
+    ]
     # the system message joins the user's: it may hold a cue, and not every template takes one
     prompt = "\n\n".join([*filter(None, system), said_by_user])
-    reasoning, answer = chain_of([of_message(m, row.where, prompt) for m in replies])
+    before = "\n\n".join([*(text for _, text in earlier), prompt])
+    reasoning, answer = chain_of([of_message(m, row.where, before) for m in sent[asked + 1 :]])
+    as_sent = sent_of(row)
+    if earlier:
+        first = [("system", text) for text in ["\n\n".join(filter(None, system))] if text]
+        turns = (*first, *earlier, ("user", said_by_user))
+        as_sent = replace(as_sent or Sent(), prompt=turns)
     # `choices` holds the API's response here, no options of a question
     about = SourceRow(row.id, row.cells.without("choices"), row.where)
     if has(about, ANSWER) and not stated(about, GOLD):
@@ -91,7 +99,8 @@ def chain(row: SourceRow) -> GivenChain:
         reasoning=reasoning,
         **facts,
         model=text(row, "model") or "",
-        prompt=prompt,
+        prompt=None if earlier else prompt,
+        sent=as_sent,
         cut=was_cut(ended, *map(row.values.get, ENDED)),
         where=row.where,
     )
@@ -103,6 +112,11 @@ def _message(value: Any, i: int, row: SourceRow) -> Mapping[str, Any]:
     if "role" not in value and isinstance(said_by := value.get("from"), str):
         return {"role": _SHAREGPT.get(said_by, said_by), "content": value.get("value")}
     return value
+
+
+def _said(message: Mapping[str, Any], row: SourceRow) -> str:
+    """The text of an earlier reply without its thinking, as chat templates show it."""
+    return usable(of_message(message, row.where)[1], "an earlier message of the assistant", row)
 
 
 def _is_of_tools(message: Mapping[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from faithscope.experiments.data.given.chain import GivenChain
 from faithscope.experiments.data.given.question_of_chain import QuestionOfChain
 from faithscope.experiments.data.given.steps import labels_of, segments
+from faithscope.experiments.data.sent import sent_prompt
 from faithscope.interp.control import control_token_at_an_end, encode_marks
 from faithscope.interp.errors import UserError
 from faithscope.interp.turns import refusal_of
@@ -55,9 +56,12 @@ def given_trace(
     if not isinstance(model, TextModel):
         if sign := control_token_at_an_end(model.tokenizer, asked.prompt):
             raise UserError(f"{chain.where}: {refusal_of(sign, 'prompt')}")
-        prompt = model.prompt(asked.prompt, thinking=settings.thinking)
+        prompt = sent_prompt(model, question, asked.prompt, settings.thinking)
         prompt_ids = prompt.ids
         if prompt.format.marks:
+            if not prompt.opener_in_prompt:
+                # the chain's model wrote the opener itself
+                prompt_ids += encode_marks(model.tokenizer, prompt.format.opener)
             tail = encode_marks(model.tokenizer, prompt.format.closer), prompt.format.closer
         sampling = {"thinking": settings.thinking, "reasoning_format": prompt.format.name}
         origin = replace(origin, revision=model.revision, template_hash=prompt.template_hash)

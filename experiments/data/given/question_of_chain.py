@@ -35,9 +35,13 @@ class QuestionOfChain:
 
     @property
     def prompt(self) -> str:
-        """The user message: the file's own, else the task's, else the bare question."""
+        """The user message: the file's own (the last of several), else the task's, else the bare
+        question. Of a prompt that is rendered already it is the one in which the question would be
+        asked again."""
         if self.chain.prompt is not None:
             return self.chain.prompt
+        if self.chain.sent is not None and isinstance(self.chain.sent.prompt, tuple):
+            return self.chain.sent.prompt[-1][1]
         return self.question.text if self.kind is None else self.task.cot_prompt(self.question)
 
     @property
@@ -60,7 +64,7 @@ class QuestionOfChain:
         """SHA-256 of all that the file says of the chain."""
         left_out = ("where", "group")
         content = {name: v for name, v in asdict(self.chain).items() if name not in left_out}
-        for name in ("cut", "prefilled", "cue", "cue_target"):
+        for name in ("cut", "prefilled", "cue", "cue_target", "sent"):
             # chains whose file does not tell of it keep earlier versions' ids
             if not content[name]:
                 del content[name]
@@ -122,6 +126,7 @@ def question_of_chain(
             gold,
             options if known not in (None, "number") else None,
             task=chosen.name,
+            sent=chain.sent,
         )
     except ValueError as error:
         raise UserError(f"{chain.where}: {error}") from error

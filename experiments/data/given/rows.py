@@ -26,6 +26,7 @@ from faithscope.experiments.data.tasks.sources.gold import (
     GOLD,
     check_unread,
 )
+from faithscope.experiments.data.tasks.sources.prompts import sent_of
 from faithscope.experiments.data.tasks.sources.rows import (
     SourceRow,
     folded,
@@ -86,6 +87,7 @@ def chain(row: SourceRow) -> GivenChain:
         steps=spans,
         model=text(row, "model") or "",
         prompt=prompt,
+        sent=sent_of(row),
         labels=_labels(row),
         step_labels=of_steps,
         cut=was_cut(*map(row.values.get, ENDED)),

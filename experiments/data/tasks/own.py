@@ -6,6 +6,7 @@ It is one task for answers of every kind: each question is asked in the words of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from faithscope.experiments.data.numbers import canonical_number
@@ -24,6 +25,7 @@ from faithscope.experiments.data.tasks.sources.options import (
     options_of,
     stated_kind,
 )
+from faithscope.experiments.data.tasks.sources.prompts import sent_of
 from faithscope.experiments.data.tasks.sources.rows import (
     SourceRow,
     column,
@@ -62,6 +64,10 @@ def question(row: SourceRow) -> Question:
     Raises:
         UserError: something is missing or does not fit; with file, line, value and remedy.
     """
+    return replace(_asked(row), sent=sent_of(row))
+
+
+def _asked(row: SourceRow) -> Question:
     text = text_of(row, ("question",))
     said = stated_right(row)
     has_kind = stated_kind(row) is not None or any(has(row, name) for name in COLUMNS)

@@ -24,6 +24,7 @@ from faithscope.experiments.data.tasks.sources.rows import SourceRow
 from faithscope.experiments.engine.folder import existing_run, has_records
 from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.engine.tallies.input_report import InputReport, Truncation
+from faithscope.interventions.trace import Sent
 
 
 def _rows(path: Path) -> list[SourceRow]:
@@ -61,6 +62,7 @@ def _chain(row: SourceRow) -> GivenChain:
         model=record["model"] if given is None else given["model"],
         prompt=None if given is None else given["prompt"],
         task=question["task"],
+        sent=Sent(**question["sent"]) if question.get("sent") else None,
         labels={} if given is None else given["labels"],
         step_labels={} if given is None else _step_labels(given, steps),
         cut=record.get("finish") == "length",

@@ -230,6 +230,15 @@ def plan(config: TracesConfig) -> TracePlan:
         return _given(config)
     cuts: list[Truncation] = []
     questions, groups = questions_of(config, cuts)
+    sent = [q.id for of in questions.values() for q in of if q.sent is not None]
+    if sent and (closed := next((m for m in config.model.name if m.startswith(API)), None)):
+        raise ConfigError(
+            [
+                f"model.name: {closed!r} is behind an API, which renders prompts itself, and "
+                f"question {sent[0]!r} has a prompt as it was sent (prompt_raw, assistant_prefix); "
+                "take the model out, or these columns"
+            ]
+        )
     names = {model: _Names(config, model) for model in config.model.name}
     items = [
         names[model].item(get_task(task), question)
@@ -404,7 +413,7 @@ class _Names:
             about = {"prompt": task.cot_prompt(question), **begun}
         else:
             about = {"prompt": given.prompt, "chain": given.sha256}
-        trace = self.traces.of(question=vars(question), **about)
+        trace = self.traces.of(question=question.decides, **about)
         of_probes = {
             name: ids.of(trace=trace, words=words(name, task, question))
             for name, ids in self.probes.items()

@@ -26,7 +26,7 @@ from faithscope.experiments.data.given.encode import given_trace
 from faithscope.experiments.data.traces import (
     THINKING_TOKENS,
     TraceSettings,
-    prefilled,
+    prompt_of,
     to_record,
     to_trace,
     trace_of,
@@ -157,9 +157,7 @@ class TraceWork(TextWorker[Item, Prompt]):
 
     def prompt(self, speaks: Speaks, unit: Unit[Item]) -> Prompt:
         item, _ = unit
-        message = item.of.cot_prompt(item.question)
-        prompt = speaks.prompt(message, thinking=self.settings.thinking)
-        return prefilled(speaks, item.of, prompt)
+        return prompt_of(speaks, item.of, item.question, self.settings.thinking)
 
     def text_records(
         self, speaks: Speaks, start: Start[Item, Prompt], text: Generation, by: Mapping[str, str]

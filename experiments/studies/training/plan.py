@@ -120,7 +120,7 @@ def _adapters(
     held = config.model.model_dump(exclude={"name"})
     shared: dict[str, Any] = {"model": model, "weights": weights, "held": held}
     shared |= versions(training=VERSION, answers=ANSWERS, steps=SEGMENTATION)
-    of_training = UnitIds(**shared, **decides, questions=[vars(q) for _, q in asked])
+    of_training = UnitIds(**shared, **decides, questions=[q.decides for _, q in asked])
     before = [START] if measured and START not in config.methods else []
     for method in (*before, *config.methods):
         for seed in config.seeds[:1] if method == START else config.seeds:

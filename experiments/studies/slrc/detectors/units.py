@@ -86,6 +86,9 @@ class _Names:
 
     def _shuffles(self, item: ChainItem) -> bool:
         given = item.given
+        if item.question.sent is not None:
+            # no task's words stand in it, in which other options could
+            return False
         # If the chain was written for another prompt, the answer could change for that reason, too.
         asked = given and given.chain.prompt in (None, item.of.cot_prompt(item.question))
         may = given is None or (asked and settings_of(self.config).shuffle_given)

@@ -11,6 +11,7 @@ from run_files import write_rows
 from faithscope.experiments.data.given.chain import GivenChain
 from faithscope.experiments.data.given.reading import read_chains
 from faithscope.interp.errors import UserError
+from faithscope.interventions import Sent
 
 ASKED = {"role": "user", "content": "Which swims?"}
 
@@ -132,8 +133,28 @@ def test_chat_without_thinking_is_a_chain_itself(tmp_path: Path) -> None:
     row = {"messages": [ASKED], "choices": choices}
     (chain,) = read_chains(write_rows(tmp_path / "chat.jsonl", row)).chains
     assert (chain.reasoning, chain.answer) == (said, None)
-    with pytest.raises(UserError, match="2 turns of the user"):
-        chain_of(tmp_path, ASKED, reply("?"), ASKED, reply(said))
+
+
+def test_earlier_turns_are_part_of_the_prompt_as_it_was_sent(tmp_path: Path) -> None:
+    system, first = {"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi."}
+    said = reply("It swims. So it is B.")
+    chain = chain_of(tmp_path, system, first, reply("<think>Greet.</think>Hello."), ASKED, said)
+    assert chain.sent == Sent(
+        (
+            ("system", "Be brief."),
+            ("user", "Hi."),
+            ("assistant", "Hello."),
+            ("user", ASKED["content"]),
+        )
+    )
+    assert (chain.prompt, chain.question, chain.reasoning) == (
+        None,
+        ASKED["content"],
+        said["content"],
+    )
+    for messages in ((first, system, ASKED, said), (said,), (first, reply(""), ASKED, said)):
+        with pytest.raises(UserError, match="line 1"):
+            chain_of(tmp_path, *messages)
 
 
 def test_a_conversation_says_what_it_is_about(tmp_path: Path) -> None:

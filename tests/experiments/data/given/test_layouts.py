@@ -95,8 +95,10 @@ def test_turns_of_sharegpt_are_messages(tmp_path: Path) -> None:
     (chain,) = read_chains(write_rows(tmp_path / "x.jsonl", row)).chains
     assert (chain.reasoning.strip(), chain.answer) == ("One and one.", "Two: 2")
     assert (chain.question, chain.prompt) == ("What is 1 + 1?", "Be brief.\n\nWhat is 1 + 1?")
-    with pytest.raises(UserError, match="2 turns of the user"):
-        read_chains(write_rows(tmp_path / "y.jsonl", {"conversations": [*turns, *turns]}))
+    (long,) = read_chains(write_rows(tmp_path / "y.jsonl", {"conversations": turns * 2})).chains
+    asked = ("user", "What is 1 + 1?")
+    assert long.sent is not None
+    assert long.sent.prompt == (asked, ("assistant", "Two: 2"), asked)
 
 
 PARAMS = "answer: 'NO', comparison: gt, {}: 1, {}: animals-speed, uuid: e4"
