@@ -8,6 +8,7 @@ names none.
 
 from __future__ import annotations
 
+import itertools
 import re
 import string
 import unicodedata
@@ -33,8 +34,9 @@ _OPENS = r"(?i:(?:the\s+)?(?:option|choice|letter|answer)(?:\s+is)?:?\s+)?[(\[{\
 _CLOSES = r"[)\]}\"'”’$]*"
 _STATED = re.compile(
     rf"(?:{ANSWER_IS.pattern}|(?<![{WORD}])(?:(?<!\bone )(?<!\bno )(?<!\ban )(?<!another )"
-    r"(?:answer|(?:right|correct|best)\s(?:option|choice))\s"
-    r"|(?:(?:right|correct|best|my|final)\s)?(?:option|choice|selection)(?:\s+is(?:\s*:)?|\s*[:=])"
+    r"(?:answer|(?:right|correct|best)\s(?:option|choice)(?:\sis:?)?)\s"
+    r"|(?:(?:right|correct|best|my|final)\s)?(?<!\beach )(?<!\bevery )"
+    r"(?:option|choice|selection)(?:\s+is(?:\s*:)?|\s*[:=])"
     r"|should\s(?:choose|pick|select)\s)"
     r"|(?:选择?|選擇?|ตอบ))\s*",
     re.IGNORECASE,
@@ -75,7 +77,7 @@ _BEHIND = re.compile(
 )
 """What stands behind a letter that is no part of a name: an end, a mark, or an explanation."""
 _AHEAD = re.compile(
-    rf"(?:\A|\.(?=\s)|(?<!\bPh)(?<!\b[A-Z])\.|[\n!?,;:()\[\]{{}}\"“”'‘’|/=>$#]|(?<!\w)-|(?i:answer|option|choice)-|[^\x00-\x7f{WORD}]|(?<![{WORD}])(?i:is|be|so|options?|choices?"
+    rf"(?:\A|\.(?=\s)|(?<!\bPh)(?<!\b[A-Z])\.|[\n!?,;:()\[\]{{}}\"“”'‘’|/=>$#]|(?<!\w)-|(?i:answer|option|choice)-|[^\x00-\x7f{WORD}°]|(?<![{WORD}])(?i:is|be|so|options?|choices?"
     r"|answer|letters?|pick|choose|select|with|to|only|and|or|as|by|than|then|thus|therefore|hence"
     r"|not|it['’]s|leaves|leaving|for|of|both|n?either|except|but|if|are|was|remaining|left|say))\s*\Z"
 )
@@ -90,6 +92,10 @@ _SPECIES = re.compile(
 )
 """Letters that abbreviate a genus: "E. coli"."""
 _MARKS = re.compile(r"[)\]}.:,;\s$\"'”’]*(?:[-–—]\s+)?")
+_GOES_THROUGH = re.compile(
+    r"(?<!\w)(?:each|every|options|choices)(?!\w)[^\n.]{0,40}\s*\Z", re.IGNORECASE
+)
+"""Line before the options that a text goes through: "Let us evaluate each option:"."""
 _GOES_ON = re.compile(r"\d[.,:/]\d")
 _NEAR, _LONGEST = 24, 400
 _LISTED = r"[ \t]{{0,8}}(?:[-•][ ])?\(?(?i:(?:option|choice)\s+)?(?P<letter>[{letters}])[).:]"
@@ -209,7 +215,7 @@ class _Options:
             own = self.raw.get(letter, "")
             behind = text[at:].replace(own, "", 1) if own in text[at : at + _LONGEST] else text[at:]
             letter = None if is_retracted(behind, 1) else letter
-        return letter, text[unread if letter is None else 0 :]
+        return letter, self._without_list(text)[unread if letter is None else 0 :]
 
     def opening(self, text: str) -> str | None:
         """The letter that stands alone in the first line, or with its option in the whole text."""
@@ -227,7 +233,6 @@ class _Options:
 
     def concluded(self, text: str) -> str | None:
         """The letter of the last "so B", or that the last line opens with or brackets."""
-        text = self._without_list(text)
         begins = len(text) - len((text.splitlines() or [""])[-1])
         ends = rf"{_CLOSES}\s*(?:[,;!。(]|\.(?!\w)|$)"
         so = rf"(?i:{_SO}){_OPENS}(?P<letter>[{self.letters}])(?={ends})"
@@ -241,7 +246,6 @@ class _Options:
 
     def mentioned(self, text: str, *, last: bool = True) -> str | None:
         """The letter that stands alone in the last sentence that has one, or the first letter."""
-        text = self._without_list(text)
         alone = [m for m in self.alone.finditer(text) if self._is_meant(text, m)]
         if not alone:
             small = re.search(rf"(?:\A|[(\[]){self.unit.pattern}", text) if not last else None
@@ -284,14 +288,22 @@ class _Options:
         return found | ({before["letter"]} if before else set())
 
     def _without_list(self, text: str) -> str:
-        """A text without the options that it lists at its end, a line each."""
+        """A text without the options that it lists at its end, a line each, and without the letters
+        of options that it goes through in order."""
         lines = text.rstrip().splitlines()
-        opens = re.compile(_LISTED.format(letters=self.letters))
-        n = len(lines)
-        while n and (not lines[n - 1].strip() or opens.match(lines[n - 1])):
+        opens = [re.match(_LISTED.format(letters=self.letters), line) for line in lines]
+        n, first = len(lines), "["
+        while n and (not lines[n - 1].strip() or ((m := opens[n - 1]) and m["letter"] < first)):
+            first = m["letter"] if (m := opens[n - 1]) else first
             n -= 1
-        named = {m["letter"] for line in lines[n:] if (m := opens.match(line))}
-        return "\n".join(lines[:n] if len(named) > 1 else lines)
+        if len({m["letter"] for m in opens[n:] if m}) > 1:
+            lines, opens = lines[:n], opens[:n]
+        heads = [(i, m) for i, m in enumerate(opens) if m]
+        follows = [a[1]["letter"] < b[1]["letter"] for a, b in itertools.pairwise(heads)]
+        for (i, m), before, after in zip(heads, [False, *follows], [*follows, False], strict=False):
+            if before or after or _GOES_THROUGH.search("\n".join(lines[max(0, i - 2) : i])):
+                lines[i] = f"{lines[i][: m.start('letter')]}•{lines[i][m.end('letter') :]}"
+        return "\n".join(lines)
 
 
 def _set_off(text: str) -> str:

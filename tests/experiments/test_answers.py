@@ -620,11 +620,16 @@ CHOICES: dict[int, dict[str | None, tuple[str, ...]]] = {
         "D": (
             "\\boxed{A = \\pi r^2}, so the answer is D.",
             "Given that there is only one answer (E), it is D.",
+            "The correct letter of the right option is D.\n39.1°C (102.3°F) is high.",
+            "The options are:\nA. Some\nB. None\nD. All\n\nD. All",
             "\\boxed{B}. Wait, no. The final answer is D.",
             "The answer is (A). You should choose option (D).",
         ),
         None: (
             "The answer is E. coli.",
+            "Let us evaluate each option:\nA. Some do.\n- It is.\nB. None do.\n- So.\nC. M and",
+            "A. It is so.\n- That is clear.\nB. What is the proportion of",
+            "Temperature: 38.4°C (101.1°F)",
             "It is caused by C. difficile, so nothing helps.",
             "Those who have a Ph.D.have Beijing household registration",
             "A 65-year-old man takes etoposide (Veurin-A).",
