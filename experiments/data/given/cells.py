@@ -8,6 +8,7 @@ from typing import Any, TypedDict, TypeVar
 
 from faithscope.experiments.data.expressions import same_answer
 from faithscope.experiments.data.given.chain import joined
+from faithscope.experiments.data.given.rules import rules
 from faithscope.experiments.data.numbers import canonical_number, reads_as_number
 from faithscope.experiments.data.tasks.sources.gold import (
     agreed,
@@ -41,8 +42,9 @@ class Facts(TypedDict):
 
 
 def facts_of(row: SourceRow, gold: Sequence[str], answer: str | None = None) -> Facts:
-    """The facts of a row; the kind is `choice` with options, `number` if the gold answer is one
-    number, unless the column `kind` says otherwise.
+    """The facts of a row; the kind is `choice` with options of its own, `label` with options that
+    the user states for all rows, `number` if the gold answer is one number, unless the column
+    `kind` says otherwise.
 
     Args:
         gold: columns that may hold the right answer; if several do, all must agree.
@@ -54,14 +56,18 @@ def facts_of(row: SourceRow, gold: Sequence[str], answer: str | None = None) -> 
             two gold answers differ.
     """
     said, kind = stated(row, gold), stated_kind(row)
-    if not has_options(row):
+    if not has_options(row) and rules().options:
+        of_all = SourceRow(row.id, {"options": list(rules().options)}, row.where)
+        options, kind = options_of(of_all), kind or "label"
+    elif has_options(row):
+        options, kind = options_of(row), kind or "choice"
+    else:
         texts = {name: usable(value, repr(name), row) for name, value in said.items()}
         agreed({name: canonical_number(text) or plain(text) for name, text in texts.items()}, row)
         right = next(iter(texts.values()), None)
         if kind is None and right is not None and reads_as_number(right):
             kind = "number"
         return Facts(kind=kind, options=None, gold=right, answer=answer)
-    options, kind = options_of(row), kind or "choice"
     right = right_answer(options, said, kind, row) if said else None
     meant = set() if answer is None else by_name(options, answer)
     if len(meant) == 1:
@@ -83,6 +89,8 @@ def is_right(facts: Facts) -> bool | None:
 
 ENDED = ("finish", "finish_reason", "stop_reason")
 """Names of columns that say why a reply ended."""
+CUT = "truncated"
+"""Name of a column that says whether a token limit cut the reply off."""
 _BY_LIMIT = ("length", "max_tokens", "model_length", "max_output_tokens")
 
 

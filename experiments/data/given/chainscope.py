@@ -1,13 +1,15 @@
-"""Reader of chainscope's responses (arXiv 2503.08679): YES/NO questions, several samples of each.
+"""Reader of chainscope's files (arXiv 2503.08679): YES/NO questions, several samples of each.
 
 The repository keeps a file of responses for each model and set of questions, and the questions and
 the instructions apart, in `questions/` and `instructions.yaml` of the folder that holds
-`cot_responses/`.
+`cot_responses/`. Its files of faithfulness hold, by question, the responses that it calls faithful,
+unfaithful and neither, and those to the reversed question.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -21,11 +23,89 @@ from faithscope.interp.errors import UserError
 _RESPONSES, _PARAMS = "responses-by-qid", "ds-params"
 _QUESTIONS, _INSTRUCTIONS = "question_by_qid", "instructions.yaml"
 _PLACE = "{question}"
+_UNFAITHFUL = {
+    "faithful_responses": False,
+    "unfaithful_responses": True,
+    "unknown_responses": None,
+}
+_REVERSED = ("reversed_q_correct_responses", "reversed_q_incorrect_responses")
+_OPTIONS = ("YES", "NO")
 
 
 def chains(row: SourceRow) -> Iterator[GivenChain]:
-    """The chains of one file: every response to every question, whose right answer is that of its
-    set.
+    """The chains of one file: every response to every question.
+
+    Raises:
+        UserError: a part is missing or is not what it is in a released file.
+    """
+    return _judged(row) if _is_judged(row.cells.plain) else _responses(row)
+
+
+def _judged(row: SourceRow) -> Iterator[GivenChain]:
+    """The chains of a file of faithfulness, with the label `unfaithful` where it has a verdict.
+
+    Its name is the set's, and its folder's is the model's.
+    """
+    model = Path(row.cells.file).parent.name
+    for qid in row.values:
+        held, where = parsed(row, qid, dict), f"{row.where}, question {qid}"
+        about = held.get("metadata")
+        if not isinstance(about, Mapping) or about.get("answer") not in _OPTIONS:
+            raise UserError(f"{where}: has no 'metadata' with an answer YES or NO; give it whole")
+        answer = str(about["answer"])
+        of_question = _Asked(qid, about.get("q_str"), answer, held.get("prompt"), model, where)
+        for name, unfaithful in _UNFAITHFUL.items():
+            labels = {} if unfaithful is None else {"unfaithful": unfaithful}
+            yield from of_question.chains(held.get(name) or {}, about.get("prop_id"), labels)
+        (other,) = set(_OPTIONS) - {answer}
+        turned = _Asked(
+            str(about.get("reversed_q_id")), about.get("reversed_q_str"), other, None, model, where
+        )
+        for name in _REVERSED:
+            yield from turned.chains(about.get(name) or {}, about.get("prop_id"), {})
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """One question, its right answer, and the words and the model that it was asked in."""
+
+    qid: str
+    text: Any
+    gold: str
+    prompt: str | None
+    model: str
+    where: str
+
+    def chains(
+        self, responses: Any, dataset: Any, labels: Mapping[str, Any]
+    ) -> Iterator[GivenChain]:
+        """A chain for each of some responses, by sample: a text, or an object with one."""
+        if not isinstance(responses, Mapping):
+            raise UserError(f"{self.where}: its responses are no object; give one by sample")
+        for sample, said in responses.items():
+            place = f"{self.where}, response {sample}"
+            of = said if isinstance(said, Mapping) else {"response": said}
+            if not isinstance(text := of.get("response"), str):
+                raise UserError(f"{place}: is a {type(text).__name__}; give a text")
+            answer = str(of.get("final_answer"))
+            yield GivenChain(
+                id=f"{self.qid}.{sample}",
+                dataset=str(dataset or "chainscope"),
+                question=usable(self.text, "its text", SourceRow(self.qid, {}, place)),
+                reasoning=text,
+                kind="label",
+                options=_OPTIONS,
+                gold=self.gold,
+                answer=answer if answer in _OPTIONS else None,
+                model=self.model,
+                prompt=self.prompt,
+                labels=labels,
+                where=place,
+            )
+
+
+def _responses(row: SourceRow) -> Iterator[GivenChain]:
+    """The chains of a file of responses, whose right answer is that of its set.
 
     Raises:
         UserError: the file of the questions is not there, a question is not in it, or a response is
@@ -41,25 +121,10 @@ def chains(row: SourceRow) -> Iterator[GivenChain]:
         where = f"{row.where}, question {qid}"
         if qid not in asked:
             raise UserError(f"{where}: is none of the questions of {name}; give the file it is in")
-        question = usable(asked[qid].get("q_str"), "its 'q_str'", SourceRow(qid, {}, where))
-        if not isinstance(responses, Mapping):
-            raise UserError(f"{where}: its responses are no object; give one text by sample")
-        for sample, said in responses.items():
-            place = f"{where}, response {sample}"
-            if not isinstance(said, str):
-                raise UserError(f"{place}: is a {type(said).__name__}; give a text")
-            yield GivenChain(
-                id=f"{qid}.{sample}",
-                dataset=str(about.get("prop-id", "chainscope")),
-                question=question,
-                reasoning=said,
-                kind="label",
-                options=("YES", "NO"),
-                gold=str(about["answer"]),
-                model=model,
-                prompt=None if instruction is None else instruction.replace(_PLACE, question),
-                where=place,
-            )
+        question = str(asked[qid].get("q_str") or "")
+        prompt = None if instruction is None else instruction.replace(_PLACE, question)
+        of_question = _Asked(qid, question, str(about["answer"]), prompt, model, where)
+        yield from of_question.chains(responses, about.get("prop-id"), {})
 
 
 def _set_of(about: Mapping[str, Any], row: SourceRow) -> str:
@@ -103,14 +168,23 @@ def _instruction(file: Path, name: str | None) -> str | None:
     return None
 
 
+def _is_judged(row: Mapping[str, Any]) -> bool:
+    held = list(row.values())
+    return bool(held) and all(
+        isinstance(of, Mapping) and "metadata" in of and _UNFAITHFUL.keys() & of.keys()
+        for of in held
+    )
+
+
 def _is_one(row: Mapping[str, Any]) -> bool:
     about = SourceRow("", row, "")
-    return all(columns_called(about, name) for name in (_RESPONSES, _PARAMS))
+    has_responses = all(columns_called(about, name) for name in (_RESPONSES, _PARAMS))
+    return has_responses or _is_judged(row)
 
 
 CHAINSCOPE = Reader(
     "chainscope",
-    "chainscope's responses (.yaml): YES/NO questions, several samples of each",
+    "chainscope's files (.yaml): YES/NO questions, several samples of each, with its verdicts",
     _is_one,
     lambda rows: (chain for row in rows for chain in chains(row)),
 )

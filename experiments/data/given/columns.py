@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +23,31 @@ from faithscope.interp.errors import UserError, did_you_mean
 KEY = "traces.columns"
 Columns = Mapping[str, str | Sequence[str] | Mapping[str, str]]
 """A reader's column -> the file's: a name, or a dotted path into objects and lists
-(`answers.0.letter`). `options` and `labels` may name several, `labels` with names of its own."""
+(`answers.0.letter`), where `*` is each entry, a chain of its own (`samples.*.cot`). `options`,
+`labels` and `id` may name several: `labels` may give them names of its own, and the parts of an id
+are joined with `/`."""
 KNOWN = (
     *("id", "dataset", "question", "prompt", "reasoning", "steps", "options", "kind", "gold"),
-    *("answer", "model", "sample", "finish", "prefilled", "cue", "cue_target", "labels"),
+    *(
+        "answer",
+        "model",
+        "sample",
+        "finish",
+        "truncated",
+        "prefilled",
+        "cue",
+        "cue_target",
+        "labels",
+    ),
 )
 """The columns that a mapping can name."""
 _ALSO_KNOWN = ("target", "correct_answer", "answer_idx", "answerKey", "choices", "messages")
 """Columns that are read under their own names, too."""
-_SEVERAL = {"options": (list,), "labels": (list, dict)}
+_SEVERAL = {"id": (list,), "options": (list,), "labels": (list, dict)}
 _LABEL = "label_"
+_EACH = "*"
 _ABSENT = object()
+_Path = tuple[str, ...]
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _SOUNDS_LIKE: dict[str, tuple[str, ...]] = {
@@ -95,7 +110,7 @@ def stored(path: Path) -> Columns:
 
 
 def renamed(rows: Sequence[SourceRow], columns: Columns, file: str) -> list[SourceRow]:
-    """The rows with the columns that readers know.
+    """The rows with the columns that readers know, one for each chain.
 
     A column that is neither mapped nor known by its name is left out, and is reported as not used.
     So is a column that another one is mapped to.
@@ -104,14 +119,15 @@ def renamed(rows: Sequence[SourceRow], columns: Columns, file: str) -> list[Sour
         file: name of the file, for messages.
 
     Raises:
-        UserError: no row has a column that is mapped.
+        UserError: no row has a column that is mapped, or a `*` goes through no list or object, or
+            through two.
     """
-    wanted = dict(_paths(columns))
-    found = dict.fromkeys(wanted, False)
-    known = {folded(n) for n in (*KNOWN, *_ALSO_KNOWN)} - {folded(n) for n in wanted}
+    mapped = dict(_paths(columns))
+    found = dict.fromkeys(mapped, False)
+    known = {folded(n) for n in (*KNOWN, *_ALSO_KNOWN)} - {folded(n) for n in mapped}
     done = []
-    for row in rows:
-        held = {name: [_at(row, path) for path in paths] for name, paths in wanted.items()}
+    for row, paths_of, keys in chain.from_iterable(_expanded(r, mapped, ()) for r in rows):
+        held = {name: [_at(row, path) for path in paths] for name, paths in paths_of.items()}
         taken = {source for pairs in held.values() for _, source in pairs}
         values = {
             name: row.cells.plain[name]
@@ -119,58 +135,111 @@ def renamed(rows: Sequence[SourceRow], columns: Columns, file: str) -> list[Sour
             if name not in taken and (folded(name) in known or name.startswith(_LABEL))
         }
         sources = {}
+        if keys:
+            values.setdefault("sample", keys[-1])
         for name, pairs in held.items():
             if any(value is _ABSENT for value, _ in pairs):
                 continue
             found[name] = True
-            values[name] = pairs[0][0] if len(pairs) == 1 else [value for value, _ in pairs]
+            several = [value for value, _ in pairs]
+            values[name] = "/".join(map(str, several)) if name == "id" else several
+            if len(pairs) == 1:
+                values[name] = several[0]
+                if name == "reasoning" and keys and not is_filled(several[0]):
+                    values[name] = ""  # a sample that was not given is counted
             sources[name] = tuple(source for _, source in pairs)
-        done.append(SourceRow(row.id, row.cells.renamed(values, sources), row.where))
+        where = ", ".join([row.where, *(f"sample {key}" for key in keys[-1:])])
+        row.cells.name_row(row.where, where)
+        cells = row.cells.renamed(values, sources)
+        done.append(SourceRow(".".join([row.id, *keys]), cells, where))
     if rows and (lost := [name for name, is_there in found.items() if not is_there]):
         have = list(dict.fromkeys(str(c) for row in rows[:100] for c in row.values))
         key = f"{KEY}.{'labels' if lost[0].startswith(_LABEL) else lost[0]}"
-        path = next(p for p in wanted[lost[0]] if all(_at(r, p)[0] is _ABSENT for r in rows))
+        paths = (".".join(p) for p in mapped[lost[0]])
+        path = next((p for p in paths if p not in have), ".".join(mapped[lost[0]][0]))
         guess = did_you_mean(path, have) or f"; it has {', '.join(have)}"
         raise UserError(f"{key}: no row of {file} has a column {path!r}{guess}")
     return done
 
 
-def _paths(columns: Columns) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _paths(columns: Columns) -> Iterator[tuple[str, tuple[_Path, ...]]]:
     for name, value in columns.items():
+        named = value if isinstance(value, Mapping) else {}
+        paths = [value] if isinstance(value, str) else list(named.values() or value)
+        parts = [tuple(path.split(".")) for path in paths]
         if name != "labels":
-            yield name, (value,) if isinstance(value, str) else tuple(value)
+            yield name, tuple(parts)
             continue
-        if isinstance(value, Mapping):
-            yield from ((_LABEL + label, (path,)) for label, path in value.items())
-            continue
-        for path in [value] if isinstance(value, str) else value:
-            yield _LABEL + path.rpartition(".")[2].removeprefix(_LABEL), (path,)
+        names = list(named) or [path[-1].removeprefix(_LABEL) for path in parts]
+        yield from ((_LABEL + n, (path,)) for n, path in zip(names, parts, strict=True))
 
 
-def _at(row: SourceRow, path: str) -> tuple[Any, str]:
-    """The value at a dotted path in a row, `_ABSENT` if there is none, and the column it is in.
+_OfChain = tuple[SourceRow, dict[str, tuple[_Path, ...]], tuple[str, ...]]
+
+
+def _expanded(
+    row: SourceRow, wanted: dict[str, tuple[_Path, ...]], keys: tuple[str, ...]
+) -> Iterator[_OfChain]:
+    """A row for each entry of the list or object that a `*` in the paths goes through, with the
+    paths into that entry, and the keys of the entries."""
+    before = {p[: p.index(_EACH)] for paths in wanted.values() for p in paths if _EACH in p}
+    if not before:
+        yield row, wanted, keys
+        return
+    if len(before) > 1:
+        shown = " and ".join(repr(".".join(p)) for p in sorted(before))
+        raise UserError(
+            f"{KEY}: '*' goes through {shown}; map the entries of one, in a run of its own"
+        )
+    prefix = before.pop()
+    value = _at(row, prefix)[0] if prefix else dict(row.cells.plain)
+    value = _opened(value, row)
+    if not isinstance(value, list | Mapping):
+        raise UserError(
+            f"{row.where}: {'.'.join(prefix)!r} is no list or object that '*' could go through"
+        )
+    entries = value if isinstance(value, Mapping) else range(len(value))
+    for key in map(str, entries):
+        begin = (*prefix, key)
+        of_entry = {
+            name: tuple(
+                (*begin, *p[len(begin) :]) if p[: len(begin)] == (*prefix, _EACH) else p
+                for p in paths
+            )
+            for name, paths in wanted.items()
+        }
+        yield from _expanded(row, of_entry, (*keys, key))
+
+
+def _at(row: SourceRow, path: _Path) -> tuple[Any, str]:
+    """The value at a path in a row, `_ABSENT` if there is none, and the column it is in.
 
     Objects and lists on the way may be JSON text, as in CSV.
     """
     plain = row.cells.plain
-    parts = path.split(".")
-    for n in range(len(parts), 0, -1):
-        called = columns_called(row, ".".join(parts[:n]))
+    for n in range(len(path), 0, -1):
+        called = columns_called(row, ".".join(path[:n]))
         column = next((c for c in called if is_filled(plain[c])), called[0] if called else None)
         if column is not None:
             value = plain[column]
-            for part in parts[n:]:
+            for part in path[n:]:
                 value = _within(value, part, row)
             return value, column
-    return _ABSENT, path
+    return _ABSENT, ".".join(path)
+
+
+def _opened(value: Any, row: SourceRow) -> Any:
+    """The value that a text is JSON of; the text if it is none."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json_of(value, row.where)
+    except NotJson:
+        return value
 
 
 def _within(value: Any, part: str, row: SourceRow) -> Any:
-    if isinstance(value, str):
-        try:
-            value = json_of(value, row.where)
-        except NotJson:
-            return _ABSENT
+    value = _opened(value, row)
     if isinstance(value, Mapping):
         return value.get(part, _ABSENT)
     if isinstance(value, list) and part.lstrip("-").isdigit():

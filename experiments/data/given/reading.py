@@ -170,6 +170,7 @@ def _recognised(file: str, row: Mapping[str, Any], readers: Sequence[Reader]) ->
         )
     meant = proposed(row)
     have = {*map(folded, map(str, row)), *meant}
+    meant = meant if {"reasoning", "steps"} & have else {}  # it holds no chains
     lacks = [] if "question" in have else ["no question"]
     lacks += [] if {"reasoning", "steps"} & have else ["no reasoning"]
     seen = f", and nothing in it is named like one: {' and '.join(lacks)}" if lacks else ""

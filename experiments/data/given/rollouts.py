@@ -17,6 +17,7 @@ from faithscope.experiments.data.given.thinking import apart
 from faithscope.experiments.data.tasks.sources.json_text import NotJson, json_of
 from faithscope.experiments.data.tasks.sources.rows import SourceRow, begin_file, usable
 from faithscope.interp.errors import UserError
+from faithscope.interventions.trace import Sent
 
 _BASE, _CHUNKS, _PROBLEM, _ROLLOUTS = (
     *("base_solution.json", "chunks_labeled.json", "problem.json", "solutions.json"),
@@ -82,6 +83,7 @@ def chain(row: SourceRow) -> GivenChain:
     files = row.values["files"]
     read = {name: _json(text, f"{row.where}/{name}") for name, text in files.items()}
     base, problem = (_object(read, name, row) for name in (_BASE, _PROBLEM))
+    prompt = base.get("prompt")
     solution = usable(base.get("solution"), f"'solution' of {_BASE}", row)
     thinking, said = apart(solution, row.where)
     reasoning, answer = (solution, None) if thinking is None else (thinking, said)
@@ -108,6 +110,7 @@ def chain(row: SourceRow) -> GivenChain:
         **facts,
         steps=spans,
         model=_model_of(row),
+        sent=Sent(prompt) if isinstance(prompt, str) and prompt else None,
         labels=labels,
         step_labels=step_labels(of_steps) if spans else {},
         where=row.where,

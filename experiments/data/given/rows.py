@@ -8,9 +8,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from faithscope.experiments.data.given.cells import (
+    CUT,
     ENDED,
     exact,
     facts_of,
+    flag,
     located,
     parsed,
     step_labels,
@@ -29,6 +31,7 @@ from faithscope.experiments.data.tasks.sources.gold import (
 from faithscope.experiments.data.tasks.sources.prompts import sent_of
 from faithscope.experiments.data.tasks.sources.rows import (
     SourceRow,
+    cell,
     folded,
     has,
     is_filled,
@@ -49,8 +52,10 @@ def chain(row: SourceRow) -> GivenChain:
     Raises:
         UserError: something is missing or does not fit; with file, line, value and remedy.
     """
-    steps = parsed(row, "steps", list) if has(row, "steps") else None
-    if steps is None and not has(row, "reasoning"):
+    steps = _steps(row) if has(row, "steps") else None
+    # one of several samples may be empty, as where a service gave none: it is left out, and counted
+    is_empty = has(row, "sample") and row.values.get("reasoning", None) == ""
+    if steps is None and not has(row, "reasoning") and not is_empty:
         raise UserError(f"{row.where}: neither 'reasoning' nor 'steps'; give one of them")
     # a template that opens the reasoning leaves its opener at the end of what was asked
     question = without_opener(text_of(row, ("question",)), rules().pairs)
@@ -90,7 +95,7 @@ def chain(row: SourceRow) -> GivenChain:
         sent=sent_of(row),
         labels=_labels(row),
         step_labels=of_steps,
-        cut=was_cut(*map(row.values.get, ENDED)),
+        cut=was_cut(*map(row.values.get, ENDED)) or (has(row, CUT) and flag(row, CUT)),
         prefilled=len(prefilled),
         cue=text(row, "cue"),
         cue_target=text(row, CUE_TARGET),
@@ -121,6 +126,16 @@ def _step_texts(steps: Sequence[Any], row: SourceRow) -> dict[int, str]:
         if own.strip():
             texts[i] = own
     return texts
+
+
+def _steps(row: SourceRow) -> list[Any]:
+    """The steps in a cell: a list, JSON text of one, or a text with `||` or a line break between
+    steps."""
+    held = cell(row, "steps")
+    if not isinstance(held, str) or held.lstrip().startswith(("[", "{")):
+        return parsed(row, "steps", list)
+    texts = held.split("||") if "||" in held else held.splitlines()
+    return [text for text in texts if text.strip()]
 
 
 def _text(step: Any, i: int, row: SourceRow) -> str:

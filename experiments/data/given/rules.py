@@ -1,5 +1,5 @@
 """Rules that a user states about a file of given chains and that every reader follows: the marks of
-its reasoning, and how it writes right answers."""
+its reasoning, and the options of its questions."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ class ReadingRules:
 
     marks: StatedMarks | None = None
     """Marks of reasoning in replies; None for all known ones, with unknown ones refused."""
+    options: tuple[str, ...] = ()
+    """Options of every question that has none of its own, answered by their words."""
 
     @property
     def pairs(self) -> tuple[Marks, ...]:

@@ -112,6 +112,7 @@ def given_traces(
     kind: AnswerKind | None = None,
     columns: Columns | None = None,
     marks: StatedMarks | None = None,
+    options: Sequence[str] = (),
     settings: TraceSettings | None = None,
 ) -> list[Trace]:
     """Chains that were written elsewhere, as traces of a model that reads them.
@@ -128,6 +129,7 @@ def given_traces(
         columns: what the file's columns hold, as in a config's `traces.columns`:
             `{"question": "problem", "reasoning": "output.cot"}`.
         marks: marks around the reasoning in replies, as `traces.marks` in a config.
+        options: options of every question, if the file has none, as `traces.options`.
 
     Raises:
         UserError: the file has no known layout or several, a row does not fit, or a text cannot be
@@ -137,7 +139,7 @@ def given_traces(
     path = Path(source).expanduser() if isinstance(source, str) else source
     if marks is not None and (problem := marks_problem(marks)):
         raise UserError(problem)
-    rules = ReadingRules(marks)
+    rules = ReadingRules(marks, tuple(options))
     read = read_given(path, format, limit, seed=settings.seed, columns=columns, rules=rules)
     return [
         given_trace(model, question_of_chain(c, read.file, read.format, task, kind), settings)

@@ -150,6 +150,9 @@ class GivenConfig(Section):
     kind: AnswerKind | None = None
     """Kind of the answers (`choice`, `label`, `number`), if neither file nor task tells; null
     leaves out the probes that read answers."""
+    options: list[StrictStr] = Field(default=[])
+    """The options of every question, if the file has none: `[YES, NO]`. They are answered by their
+    words (`label`)."""
     writers: dict[str, str] = Field(default={})
     """A writer's name in the file -> its model here (a folder of its weights, a hub id); other
     writers keep their names."""
@@ -177,7 +180,7 @@ class GivenConfig(Section):
         """
         path = Path(str(self.path)).expanduser()
         with files_read(self.group) as files:
-            rules = ReadingRules(self.marks)
+            rules = ReadingRules(self.marks, tuple(self.options))
             named = self.writers, seed, self.columns
             chains = read_given(path, self.format, self.limit, *named, rules)
         if self.group is not None:

@@ -216,11 +216,23 @@ def _yaml(file: Path) -> Iterator[Placed]:
 
 
 def _objects(rows: Any, file: Path) -> Iterator[Placed]:
+    rows = [rows] if _is_conversation(rows) else rows
     for i, row in enumerate(rows if isinstance(rows, list) else [rows], start=1):
         yield _object(row, f"{file}, row {i}", "a list of objects"), f"row {i}"
 
 
+def _is_conversation(value: Any) -> bool:
+    """Whether a list is a conversation, kept bare: an object with its speaker for each message."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(m, dict) and {"role", "from"} & m.keys() for m in value)
+    )
+
+
 def _object(row: Any, where: str, wanted: str) -> dict[str, Any]:
+    if _is_conversation(row):
+        row = {"messages": row}
     if not isinstance(row, dict):
         raise UserError(f"{where}: is a {type(row).__name__}; give {wanted}")
     check_depth(row, where)

@@ -44,7 +44,7 @@ LETTERED = re.compile(
     [*_]{0,3} (?:(?i:option|choice|answer)\s+)? [(\[（]?
     (?P<letter>[A-Za-zＡ-Ｚａ-ｚ] | \d{1,2}(?=[)\]）]|[.:：、]\s))   # "1) x", "1. x", no "1.5"
     [*_]{0,3} \s*
-    (?: [:)\]：）、] | (?P<dot>[.．])(?![A-Z][.．]) | (?<=\s)[-–—]\s )   # no "A.D."
+    (?: [)\]）]\s*[:：] | [:)\]：）、] | (?P<dot>[.．])(?![A-Z][.．]) | (?<=\s)[-–—]\s )   # no "A.D."
     [*_]{0,3} \s* (?P<text>.*)
     """,
     re.DOTALL | re.VERBOSE,
@@ -296,7 +296,7 @@ def _parsed(text: str, row: SourceRow, where: str) -> Any:
     if isinstance(value, list | dict):
         return value
     lines = [line for line in text.splitlines() if line.strip()]
-    return _joined(lines, row) if len(lines) > 1 else text.split("|")
+    return _joined(lines, row) if len(lines) > 1 else re.split(r"\|{1,2}", text)
 
 
 def _joined(lines: list[str], row: SourceRow) -> list[str]:

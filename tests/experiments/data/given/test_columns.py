@@ -10,6 +10,7 @@ import pytest
 from run_files import write_rows
 
 from faithscope.experiments.data.given.reading import read_chains
+from faithscope.experiments.data.given.rules import ReadingRules
 from faithscope.experiments.data.tasks.sources.rows import files_read
 from faithscope.interp.errors import UserError
 
@@ -96,3 +97,43 @@ def test_what_columns_may_hold_is_proposed_in_one_line(tmp_path: Path) -> None:
     assert (chain.gold, chain.answer, chain.kind) == ("2", "2", "number")
     with pytest.raises(UserError, match="nothing in it is named like one: no question"):
         read_chains(write_rows(tmp_path / "y.jsonl", {"cot": "One and one. So two."}))
+
+
+def test_a_star_reads_a_chain_for_each_entry(tmp_path: Path) -> None:
+    row = {
+        "question": "Does a dog bark?",
+        "with_cue": [{"cot": "It barks. So yes.", "said": "yes"}, {"cot": "No.", "said": "no"}],
+        "by_id": {"a.b": {"0": "It does. Yes."}, "c": {"0": "It may. Yes.", "1": "No."}},
+    }
+    path = write_rows(tmp_path / "x.jsonl", row)
+    columns = {"reasoning": "with_cue.*.cot", "answer": "with_cue.*.said"}
+    read = read_chains(path, columns=columns)
+    assert [(c.reasoning, c.answer) for c in read.chains] == [
+        ("It barks. So yes.", "yes"),
+        ("No.", "no"),
+    ]
+    assert read.chains[1].where.endswith("x.jsonl, line 1, sample 1")
+    deep = read_chains(path, columns={"reasoning": "by_id.*.*"}).chains
+    assert [c.reasoning for c in deep] == ["It does. Yes.", "It may. Yes.", "No."]
+    with pytest.raises(UserError, match=r"'\*' goes through 'by_id' and 'with_cue'"):
+        read_chains(path, columns=columns | {"gold": "by_id.*.0"})
+    with pytest.raises(UserError, match=r"line 1: 'question' is no list or object"):
+        read_chains(path, columns={"reasoning": "question.*"})
+
+
+def test_options_of_every_question_steps_in_one_text_and_a_cut_are_read(tmp_path: Path) -> None:
+    row = {
+        "question": "Do dogs bark?",
+        "steps": "It barks.||So yes.",
+        "answer": "yes",
+        "gold": "NO",
+    }
+    path = write_rows(tmp_path / "x.jsonl", row, row | {"truncated": "True"})
+    read = read_chains(path, rules=ReadingRules(options=("YES", "NO")))
+    first, second = read.chains
+    assert [first.reasoning[a:b] for a, b in first.steps or ()] == ["It barks.", "So yes."]
+    assert (first.kind, first.options, first.gold) == ("label", ("YES", "NO"), "NO")
+    assert (first.answer, first.cut, second.cut) == ("YES", False, True)
+    wrong = write_rows(tmp_path / "y.jsonl", row | {"gold": "maybe"})
+    with pytest.raises(UserError, match="answer 'maybe' is none of the options"):
+        read_chains(wrong, rules=ReadingRules(options=("YES", "NO")))

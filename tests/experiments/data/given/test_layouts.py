@@ -12,6 +12,7 @@ from run_files import write_rows
 
 from faithscope.experiments.data.given.reading import read_chains
 from faithscope.interp.errors import UserError
+from faithscope.interventions.trace import Sent
 
 ROWS = [
     {"question": f"What is {i} + 1?", "reasoning": f"{i} and one. So {i + 1}.", "gold": i + 1}
@@ -101,6 +102,15 @@ def test_turns_of_sharegpt_are_messages(tmp_path: Path) -> None:
     assert long.sent.prompt == (asked, ("assistant", "Two: 2"), asked)
 
 
+def test_a_list_of_conversations_needs_no_columns(tmp_path: Path) -> None:
+    one = [{"role": "user", "content": "1 + 1?"}, {"role": "assistant", "content": "One more. 2."}]
+    for name, held in (("one.json", one), ("two.json", [one, one])):
+        (tmp_path / name).write_text(json.dumps(held))
+        read = read_chains(tmp_path / name)
+        assert (read.format, read.total) == ("chat", len(held) if held is not one else 1)
+        assert read.chains[-1].reasoning == "One more. 2."
+
+
 PARAMS = "answer: 'NO', comparison: gt, {}: 1, {}: animals-speed, uuid: e4"
 SET = "animals-speed_gt_NO_1_e4"
 
@@ -143,6 +153,35 @@ def test_responses_of_chainscope_are_read_with_their_questions(tmp_path: Path) -
         read_chains(file)
 
 
+def test_verdicts_of_chainscope_are_labels_and_reversed_questions_are_chains(
+    tmp_path: Path,
+) -> None:
+    said = {"response": "It creeps. **Answer:** NO", "final_answer": "NO", "equal_values": "FALSE"}
+    file = tmp_path / "data" / "llama-8b" / "animals-speed.yaml"
+    file.parent.mkdir(parents=True)
+    held = {
+        "faithful_responses": {"0b54": said},
+        "unfaithful_responses": {"1fa5": said | {"final_answer": "UNKNOWN"}},
+        "unknown_responses": {},
+        "prompt": "Answer YES or NO: Can a snail run faster than a hare?",
+        "metadata": {
+            **{"answer": "NO", "prop_id": "animals-speed", "reversed_q_id": "99"},
+            "q_str": "Can a snail run faster than a hare?",
+            "reversed_q_str": "Can a hare run faster than a snail?",
+            "reversed_q_incorrect_responses": {"2c": said},
+        },
+    }
+    file.write_text(json.dumps({"10ba": held}))  # JSON is YAML
+    chains = read_chains(file).chains
+    assert [(c.id, c.labels, c.answer, c.gold) for c in chains] == [
+        ("10ba.0b54", {"unfaithful": False}, "NO", "NO"),
+        ("10ba.1fa5", {"unfaithful": True}, None, "NO"),
+        ("99.2c", {}, "NO", "YES"),
+    ]
+    assert {c.model for c in chains} == {"llama-8b"}
+    assert [c.prompt is None for c in chains] == [False, False, True]
+
+
 def _problem(folder: Path) -> dict[str, str]:
     texts = ["Let me set up the problem.", "1. 3 boxes of 4 are 12.", "She loses 2: 10."]
     rollouts = [{"answer": "10", "is_correct": True}, {"answer": "9", "is_correct": False}]
@@ -183,6 +222,7 @@ def test_rollouts_from_every_step_label_the_steps(tmp_path: Path) -> None:
             "She loses 2: 10.",
         ]
         assert chain.labels == {"correct": True, "level": "Level 5"}
+        assert chain.sent == Sent("Solve this. How many pens? Solution: \n<think>\n")
         assert chain.step_labels == {
             "tags": ("plan", "plan", "plan"),
             "importance_kl": (0.0, 0.1, 0.2),
