@@ -49,6 +49,8 @@ def merge(runs: Sequence[str | Path], into: str | Path | None = None) -> tuple[P
             not belong to one run (names the difference).
     """
     folders = [existing_run(run) for run in runs]
+    for folder in folders:
+        read_config(folder)  # refuses records that were made by another config
     if into is None and len(folders) > 1:
         raise StoreError(
             f"{len(folders)} run folders to merge and nowhere to join them; add --into DIR"

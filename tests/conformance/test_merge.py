@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -78,6 +79,18 @@ def test_parts_of_other_data_are_refused_with_the_item(
     message = refused("merge", parts[0], other, "--into", tmp_path / "m")
     assert "of task 'numbers' for " in message
     assert "is in one of them only" in message
+
+
+def test_a_part_whose_records_another_config_made_is_refused(
+    parts: list[Path], tmp_path: Path
+) -> None:
+    mine = Path(shutil.copytree(parts[1], tmp_path / "toy"))
+    environment = json.loads((mine / "environment.json").read_text())
+    environment["config"]["seed"] = 5
+    (mine / "environment.json").write_text(json.dumps(environment))
+    message = refused("merge", parts[0], mine, parts[2], "--into", tmp_path / "m")
+    assert "config.yaml: was changed after its records were made (seed: 5 there, 0 now)" in message
+    assert not (tmp_path / "m").exists()
 
 
 @pytest.mark.parametrize(
