@@ -14,7 +14,7 @@ from pydantic import StrictStr
 
 from faithscope.interventions import Trace, calculations, miscalculate, miscalculation
 from faithscope.probes.framing import Asking, quoted
-from faithscope.probes.messages import NO_WORDS
+from faithscope.probes.messages import NO_WORDS, Message
 from faithscope.probes.probe import probe
 from faithscope.probes.record import Record, is_right, record
 from faithscope.probes.settings import template
@@ -77,7 +77,7 @@ def error_detection(
     edited = miscalculate(trace, settings.seed, model.encode, model.pieces)
     edit = edited.edits[-1]
     asked = {
-        name: settings.prompt.format(question=asking.asked, reasoning=quoted(trace, shown))
+        name: Message(settings.prompt.format(question=asking.asked, reasoning=quoted(trace, shown)))
         for name, shown in (("error", edited), ("unmodified", trace))
     }
     names = {"error": "detected", "unmodified": "false_alarm"}

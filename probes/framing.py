@@ -56,14 +56,28 @@ def by_another(trace: Trace) -> bool:
 
 @dataclass(frozen=True)
 class Cue:
-    """Text in a user message that points to one answer (`probes.cues`)."""
+    """Text in a conversation that points to one answer (`probes.cues`)."""
 
     message: str
-    """The whole user message, with the cue in it."""
+    """The whole user message; the cue is in it, in `system` or in `before`."""
     text: str
     """The text of the cue alone."""
     mention: str | None
     """Pattern of the words with which a text mentions the cue; None if no words would."""
+    system: str | None = None
+    before: tuple[tuple[Literal["user", "assistant"], str], ...] = ()
+    """(role, text) of the turns before the message."""
+
+    @property
+    def sent(self) -> Message:
+        """The conversation that the model replies to."""
+        return Message(self.message, self.system, self.before)
+
+    @property
+    def told(self) -> str:
+        """The conversation as one text, as a judge reads it: earlier parts, then the message."""
+        parts = [self.system, *(f"{role}: {text}" for role, text in self.before), self.message]
+        return "\n\n".join(part for part in parts if part)
 
 
 @dataclass(frozen=True)

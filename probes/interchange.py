@@ -53,7 +53,7 @@ from faithscope.probes.probe import Size, probe
 from faithscope.probes.readings import Outcome, distributions, generated_outcomes
 from faithscope.probes.record import Record, is_right, number, record
 from faithscope.probes.settings import Execution, Seed, Settings
-from faithscope.probes.text_model import added_costs, cost_of
+from faithscope.probes.text_model import Message, added_costs, cost_of
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
@@ -142,7 +142,7 @@ def interchange(
         model,
         trace,
         asking,
-        {str(i): messages[i] for i in other},
+        {str(i): Message(messages[i]) for i in other},
         settings.max_new_tokens,
         settings.execution,
     )

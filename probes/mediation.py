@@ -23,27 +23,22 @@ sees where in the other prompt's chain the answer switches.
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, StrictBool, StrictInt
 
 from faithscope.interventions import Trace
-from faithscope.probes.cues import (
-    OTHER_PROMPT,
-    CuedChain,
-    CueKind,
-    cued_option,
-    cues,
-    write_chains,
-)
+from faithscope.probes.cues import OTHER_PROMPT, CuedChain, Offer, offers, write_chains
+from faithscope.probes.declared_cues import CueChoices, PutsCues
 from faithscope.probes.edited import Run, Scored, scored
 from faithscope.probes.floor import BASELINE, Arm, baseline_of, rounded
 from faithscope.probes.framing import FEWER_LABELS, Asking
 from faithscope.probes.graded import log_odds, top
-from faithscope.probes.hints import left_out
+from faithscope.probes.hints import left_out, unmeasured
 from faithscope.probes.probe import probe
 from faithscope.probes.record import Record, record
-from faithscope.probes.settings import Execution, Seed, Settings, Some
+from faithscope.probes.settings import Execution, Seed
 from faithscope.probes.text_model import added_costs
 
 if TYPE_CHECKING:
@@ -55,11 +50,12 @@ POSITIONS = 11
 NO_LABEL, EMPTY = "option_not_scored", "cued_reasoning_empty"
 
 
-class MediationSettings(Settings):
+class MediationSettings(PutsCues):
     """Effects of a cue past the reasoning and through it (Pearl 2001; Vig et al. 2020)."""
 
-    cues: Some[CueKind] = ("sycophancy",)
-    """Kinds of cues; a task in no natural language has its own, whatever is set here."""
+    cues: Annotated[CueChoices, Field(min_length=1)] = ("sycophancy",)
+    """Cues: names of those that come with faithscope, declarations, or files of declarations
+    (`faithscope docs cues`); a task in no natural language has its own, whatever is set here."""
     max_new_tokens: StrictInt | None = Field(default=None, ge=1)
     """Most tokens of a response to a cued question; null is twice those of the uncued response, and
     64."""
@@ -80,6 +76,9 @@ def mediation(
 ) -> list[Record]:
     """A record for each kind of cue; the plain chain is the trace's own.
 
+    `option` is the answer whose log-odds are followed: the one that the cue points to; for a cue
+    that names no answer, the model's uncued one.
+
     Besides `total`, `direct`, `indirect` and `interaction`, in nats, and the log-odds of the four
     combinations (`y_PROMPT_CHAIN`): `curve_PROMPT_CHAIN`, the log-odds under a prompt after equal
     parts of a chain's tokens, from none of them to all. All branches run in one call; differences
@@ -93,18 +92,21 @@ def mediation(
         FloatingPointError: a log-probability is NaN; the message names item and branch.
         NoRoom: a prompt with its response does not fit the model's positions.
     """
-    option, reason = cued_option(trace, asking, settings.seed)
     names = asking.answers
-    if option is not None and (len(names) < 2 or option not in names):
-        option, reason = None, FEWER_LABELS if len(names) < 2 else NO_LABEL
-    if option is None:
-        return left_out(trace, "mediation", asking, settings, reason)
-    offered = cues(asking, option, settings.cues)
-    messages = {kind: cue.message for kind, cue in offered.items()}
+    made = {
+        kind: replace(offer, cue=None, reason=FEWER_LABELS if len(names) < 2 else NO_LABEL)
+        if offer.cue and (len(names) < 2 or _followed(offer, trace) not in names)
+        else offer
+        for kind, offer in offers(trace, asking, settings.cues, settings.seed).items()
+    }
+    put = {kind: offer.cue for kind, offer in made.items() if offer.cue is not None}
+    if not put:
+        return left_out(trace, "mediation", made, settings)
+    messages = {kind: cue.sent for kind, cue in put.items()}
     most, how = settings.max_new_tokens, settings.execution
     written = write_chains(model, trace, asking, messages, most, how)
     if written is None:
-        return left_out(trace, "mediation", asking, settings, OTHER_PROMPT)
+        return left_out(trace, "mediation", made, settings, OTHER_PROMPT)
     chains, cost = written
     runs: dict[Arm, Run] = {BASELINE: trace}
     for kind, chain in chains.items():
@@ -112,6 +114,12 @@ def mediation(
             runs |= _branches(model, trace, asking, kind, chain)
     pack = scored(model, trace, asking, runs, settings)
     cost = pack.cost | added_costs([cost, pack.cost])
+    made = {
+        kind: offer
+        if offer.cue is None or chains[kind].reasoning_ids
+        else replace(offer, cue=None, reason=EMPTY)
+        for kind, offer in made.items()
+    }
     return [
         record(
             trace,
@@ -119,24 +127,30 @@ def mediation(
             kind,
             settings.seed,
             cue=kind,
-            option=option,
+            option=_followed(offer, trace),
             own=trace.answer,
             gold=trace.question.gold,
-            answer=chain.answer,
-            switched=chain.answer == option,
-            same_chain=chain.reasoning_ids == trace.reasoning_ids,
-            reasoning=chain.reasoning,
-            cut=chain.cut,
-            n_tokens=[len(trace.reasoning_ids), len(chain.reasoning_ids)],
+            answer=chains[kind].answer,
+            switched=None if offer.option is None else chains[kind].answer == offer.option,
+            same_chain=chains[kind].reasoning_ids == trace.reasoning_ids,
+            reasoning=chains[kind].reasoning,
+            cut=chains[kind].cut,
+            n_tokens=[len(trace.reasoning_ids), len(chains[kind].reasoning_ids)],
             scored_answer=top(pack.arms[BASELINE]),
             label_mass=pack.mass[BASELINE],
-            **_effects(pack, kind, option),
+            **_effects(pack, kind, _followed(offer, trace)),
             **cost,
         )
-        if chain.reasoning_ids
-        else record(trace, "mediation", kind, settings.seed, cue=kind, excluded=EMPTY)
-        for kind, chain in chains.items()
+        if offer.cue is not None
+        else unmeasured(trace, "mediation", offer, settings)
+        for kind, offer in made.items()
     ]
+
+
+def _followed(offer: Offer, trace: Trace) -> str:
+    """The answer whose log-odds are followed: the one that the cue points to, or else the model's
+    uncued one."""
+    return offer.option or trace.answer or ""
 
 
 def _ids(

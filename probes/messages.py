@@ -80,7 +80,7 @@ def message_ids(model: Model, message: Message) -> tuple[int, ...]:
     # Not at the top: it brings torch, which listing the probes need not wait for.
     from faithscope.interp.prompts import render_direct
 
-    turns = [{"role": "user", "content": message.user}]
+    turns = message.turns
     if message.system is not None:
         turns = [{"role": "system", "content": message.system}, *turns]
     return render_direct(model.tokenizer, model.format, turns).ids

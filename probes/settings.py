@@ -12,6 +12,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictInt
 
+from faithscope.interventions import Question
+
 T = TypeVar("T")
 V = TypeVar("V", bound=Sequence[Any])
 
@@ -101,3 +103,7 @@ class Settings(BaseModel):
     def misfits(self, models: tuple[str, ...]) -> list[str]:
         """Settings that do not fit a run of `models`, each as "setting: what is wrong"."""
         return []
+
+    def misfit_of(self, question: Question) -> str | None:
+        """Why the settings do not fit a question, as "setting: what is wrong"; None if they do."""
+        return None

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from faithscope.interp.edits import Edit
@@ -21,10 +21,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Message:
-    """A user message, with or without a system message."""
+    """A user message, with or without a system message and earlier turns."""
 
     user: str
     system: str | None = None
+    before: tuple[tuple[Literal["user", "assistant"], str], ...] = ()
+    """(role, text) of the turns before the message."""
+
+    @property
+    def turns(self) -> list[dict[str, str]]:
+        """The conversation without its system message, the user's message last."""
+        return [{"role": r, "content": text} for r, text in (*self.before, ("user", self.user))]
+
+    @property
+    def decides(self) -> dict[str, Any]:
+        """The fields that are part of a reply's id; without earlier turns it is that of earlier
+        versions."""
+        return {k: v for k, v in vars(self).items() if k != "before" or v}
 
 
 class Unanswered(Exception):

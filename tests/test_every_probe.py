@@ -52,6 +52,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "patching": {"least": 1e-9},
     # a random model rewords nothing
     "paraphrase": {"writers": ("rule",)},
+    "sycophancy": {"cues": ("metadata",)},
 }
 """Settings under which no question of a probe depends on the random model's replies."""
 ESTIMATED = {("paraphrase", "writers"), ("tracing", "every")}

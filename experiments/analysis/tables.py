@@ -86,6 +86,8 @@ class Table:
     """Summary line under which the page folds the table away; empty shows the table open."""
     draw: Callable[[pd.DataFrame], Picture] | None = None
     """Draws a figure from the finished table."""
+    rare: bool = False
+    """Whether a run has the table only if it has rows: most runs ask for nothing of it."""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -244,7 +246,9 @@ def make_tables(
         # where a frame and an earlier table share a name, the frame is meant
         sources = (frames[name] if name in frames else made[name] for name in needed)
         with kept(failed, "table", table.name):
-            made[table.name] = table.make(*sources, how=how)
+            one = table.make(*sources, how=how)
+            if len(one) or not table.rare:
+                made[table.name] = one
     return made
 
 

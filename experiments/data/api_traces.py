@@ -104,4 +104,5 @@ def reply_record(
     """The record of one message and its reply, which probes look up and a person may read."""
     about = {"dataset": question.dataset, "task": question.task, "item": question.id}
     keys = head(**about, model=model, probe="api_replies", seed=seed)
-    return keys | {"asked": message.user, "system": message.system} | reply.to_record()
+    before = {"before": [list(turn) for turn in message.before]} if message.before else {}
+    return keys | {"asked": message.user, "system": message.system} | before | reply.to_record()

@@ -11,7 +11,7 @@ from probe_records import table_of
 
 from faithscope.experiments.studies.slrc.measures.mediation import REPORT
 from faithscope.probes import Record
-from faithscope.probes.cues import cued_option, cues, write_chains
+from faithscope.probes.cues import cued_option, offers, write_chains
 from faithscope.probes.framing import label_ids
 from faithscope.probes.graded import log_distribution, log_odds
 from faithscope.probes.mediation import POSITIONS, MediationSettings, mediation
@@ -75,8 +75,9 @@ def test_every_number_is_that_of_a_forward_of_its_own_and_chains_keep_their_ids(
     trace, words = traces[2], asking_of(traces[2])
     option, _ = cued_option(trace, words, 0)
     assert option is not None
-    cue = cues(words, option, ())["question"]
-    result = write_chains(model, trace, words, {"question": cue.message})
+    cue = offers(trace, words, (), 0)["question"].cue
+    assert cue is not None
+    result = write_chains(model, trace, words, {"question": cue.sent})
     assert result is not None
     chain = result[0]["question"]
     (said,) = model.generate([model.prompt(cue.message).ids], 64)

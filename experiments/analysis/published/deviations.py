@@ -55,6 +55,8 @@ SILENT = (
         "*.group",
         "data.group.*",
         "*.probes",
+        "cues",
+        "sycophancy.cues",
         "data.split",
         "report.cut",
         "report.least_label_mass",

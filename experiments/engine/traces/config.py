@@ -35,6 +35,7 @@ from faithscope.interp.adapters import adapter_folder, base_of
 from faithscope.interp.errors import did_you_mean
 from faithscope.interp.extensions import extensions, why_broken
 from faithscope.probes import PROBES, Settings
+from faithscope.probes.declared_cues import CueChoices, PutsCues
 
 
 def probe_problem(name: str) -> str | None:
@@ -77,6 +78,7 @@ class _TracesConfig(FolderConfig):
     FREE: ClassVar[tuple[str, ...]] = (
         *FolderConfig.FREE,
         "spend.",
+        "cues",  # the probes that put them decide by their own settings
         "data.group",
         "data.group.",
         "traces.group",
@@ -96,6 +98,10 @@ class _TracesConfig(FolderConfig):
     steps: SampledStepsConfig = SampledStepsConfig()
     probes: Annotated[list[ProbeName], *AnyNumber]
     """Names of the probes to measure (`faithscope list probes`)."""
+    cues: CueChoices = ()
+    """Cues that every probe puts that puts any, unless its own section names others (`hints.cues`):
+    declarations, names of those that come with faithscope, or files of declarations (`faithscope
+    docs cues`). With an empty list each probe has its own default."""
     token_budget: StrictInt | None = Field(default=None, ge=256)
     """Most tokens whose keys and values are held at once; null suits the device."""
     items_at_once: StrictInt | None = Field(default=None, ge=1)
@@ -192,6 +198,16 @@ class _TracesConfig(FolderConfig):
         return self
 
     @model_validator(mode="after")
+    def _cues_have_a_probe(self) -> Self:
+        if self.cues and not any(issubclass(PROBES[p].settings, PutsCues) for p in self.probes):
+            able = [name for name, of in PROBES.items() if issubclass(of.settings, PutsCues)]
+            raise ValueError(
+                f"cues: none of {', '.join(self.probes)} puts cues; add one of {', '.join(able)}, "
+                "or take the cues out"
+            )
+        return self
+
+    @model_validator(mode="after")
     def _settings_fit_the_run(self) -> Self:
         problems = []
         for probe in PROBES:
@@ -212,6 +228,9 @@ class _TracesConfig(FolderConfig):
     def settings(self, probe: str) -> Settings:
         """The settings of a probe, with the seed of the run."""
         given = getattr(self, probe)
+        puts = isinstance(given, PutsCues) and probe in self.probes
+        if self.cues and puts and "cues" not in given.model_fields_set:
+            given = given.model_copy(update={"cues": self.cues})
         if "seed" not in type(given).model_fields:
             return given
         return given.model_copy(update={"seed": self.seed})

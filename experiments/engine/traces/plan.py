@@ -245,6 +245,7 @@ def plan(config: TracesConfig) -> TracePlan:
         for model, task in config.pairs
         for question in questions[task]
     ]
+    _check_fit(config, items)
     notes = (*_of_right_answers(items, (ANSWER, *GOLD)), *groups.notes)
     input_report = InputReport(tuple(cuts), notes=notes, groups=groups.of)
     return TracePlan(config, tuple(items), input_report=input_report)
@@ -284,6 +285,7 @@ def _given(config: TracesConfig) -> TracePlan:
                 "(traces.read_by: all)"
             ]
         )
+    _check_fit(config, items)
     cuts = cuts_of(read, t.limit)
     for (writer, task), n in unread.items():
         chains = f"chains by {writer or 'an unknown writer'} on {task}"
@@ -294,6 +296,21 @@ def _given(config: TracesConfig) -> TracePlan:
     notes = (*_of_right_answers(items, named), *groups.notes)
     input_report = InputReport(tuple(cuts), notes=notes, groups=groups.of)
     return TracePlan(config, tuple(items), what, unread, input_report=input_report)
+
+
+def _check_fit(config: TracesConfig, items: Sequence[Item]) -> None:
+    """
+    Raises:
+        ConfigError: the settings of a probe do not fit a question that it is to measure.
+    """
+    settings = {probe: config.settings(probe) for probe in config.probes}
+    for item in items:
+        # a task with cues in its own language takes no others
+        for probe in () if item.of.cues else item.probes:
+            if problem := settings[probe].misfit_of(item.question):
+                key = f"{probe}.{problem}"
+                where = "" if item.given is None else f"{item.given.chain.where}: "
+                raise ConfigError([f"{where}{key}"])
 
 
 def _asked(config: TracesConfig, model: str) -> dict[str, Any]:

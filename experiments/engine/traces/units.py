@@ -6,7 +6,7 @@ This module connects probes with tasks, config and traces, of which probes know 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config.api import DECIDES, DECIDES_API
@@ -131,7 +131,7 @@ _WORDS: dict[Word, Callable[[Task, Question], Any]] = {
     "spoken": lambda task, question: bool(task.direct_prompts(question)),
     "cues": lambda task, question: (
         [
-            (kind, *astuple(cue))
+            (kind, cue.message, cue.text, cue.mention)
             for answer in question.labels or ()
             for kind, cue in task.cues(question, answer).items()
         ]

@@ -342,7 +342,7 @@ class ApiProbes:
             self.work.meter.tick()
 
         asked = [(unit, wanted[unit][1]) for unit in _mixed({u: i for u, (i, _) in wanted.items()})]
-        self.writer.ask_all([Writing(unit, m.user, m.system) for unit, m in asked], keep)
+        self.writer.ask_all([Writing(unit, m.user, m.system, m.before) for unit, m in asked], keep)
 
     def _take_ready(
         self, items: Sequence[Item], share: float
@@ -411,7 +411,7 @@ class ApiProbes:
         return find
 
     def _unit(self, item: Item, message: Message) -> str:
-        return self.ids.of(task=item.task, item=item.item, asked=vars(message))
+        return self.ids.of(task=item.task, item=item.item, asked=message.decides)
 
 
 def _key(item: Item, unit: str) -> Key:

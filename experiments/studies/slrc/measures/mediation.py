@@ -18,7 +18,7 @@ from faithscope.experiments.analysis.axes import (
     Style,
     share_ticks,
 )
-from faithscope.experiments.analysis.cells import Bootstrapped, Share, boots
+from faithscope.experiments.analysis.cells import Bootstrapped, Share, boots, rows_known
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem
@@ -124,7 +124,10 @@ REPORT = MeasureReport(
             (
                 COUNTED,
                 Share(
-                    "switch_rate", "switched", meaning="Items whose answer becomes the cued option."
+                    "switch_rate",
+                    "switched",
+                    rows_known("switched"),
+                    meaning="Items whose answer becomes the cued option.",
                 ),
                 Share("same_chain", meaning="Items in which both prompts led to the same tokens."),
                 *boots(EFFECTS),
@@ -194,6 +197,8 @@ REPORT = MeasureReport(
     reasons={
         "written_by_another": "another model wrote the chain",
         "option_not_scored": "the option is none of the scored answers",
+        "no_gold_answer": "right answer not known",
+        "cue_points_to_own_answer": "the cue points to the uncued answer",
         "cued_reasoning_empty": "no reasoning before the answer to the cued question",
     },
 )

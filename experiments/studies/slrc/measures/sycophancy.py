@@ -26,7 +26,14 @@ from faithscope.experiments.analysis.columns import Column, with_intervals
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.record_frames import COUNTED, item_table
 from faithscope.experiments.analysis.statistics.resampling import paired_difference
-from faithscope.experiments.analysis.tidy import columns, in_order, mean, numbers, with_columns
+from faithscope.experiments.analysis.tidy import (
+    columns,
+    in_order,
+    keep,
+    mean,
+    numbers,
+    with_columns,
+)
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.probes.framing import READINGS
 
@@ -80,43 +87,64 @@ def unclear_replies(*messages: str, among: Mask = every_row) -> tuple[Count, Num
     )
 
 
-SYCOPHANCY = item_table(
-    "sycophancy",
-    (
-        Among(
-            INCLUDED,
-            (
-                COUNTED,
-                Share(
-                    "sycophancy",
-                    "agrees_wrong",
-                    label="agrees with a wrong one",
-                    meaning="Said yes to its chain, a wrong answer put in.",
-                ),
-                Share(
-                    "own_agreement",
-                    "agrees_own",
-                    label="agrees with its own",
-                    meaning="Said yes to its chain with its own answer: the control.",
-                ),
-                difference(
-                    Column("difference", meaning="Agreement with its own minus with a wrong one."),
-                    "agrees_own",
-                    "agrees_wrong",
-                ),
+def without_cues(frame: pd.DataFrame) -> pd.DataFrame:
+    """The replies to the prompt alone, as the paper asks."""
+    return keep(frame, with_columns(frame, "cue")["cue"].isna().to_numpy())
+
+
+def _with_cues(frame: pd.DataFrame) -> pd.DataFrame:
+    return keep(frame, with_columns(frame, "cue")["cue"].notna().to_numpy())
+
+
+_CELLS = (
+    Among(
+        INCLUDED,
+        (
+            COUNTED,
+            Share(
+                "sycophancy",
+                "agrees_wrong",
+                label="agrees with a wrong one",
+                meaning="Said yes to its chain, a wrong answer put in.",
+            ),
+            Share(
+                "own_agreement",
+                "agrees_own",
+                label="agrees with its own",
+                meaning="Said yes to its chain with its own answer: the control.",
+            ),
+            difference(
+                Column("difference", meaning="Agreement with its own minus with a wrong one."),
+                "agrees_own",
+                "agrees_wrong",
             ),
         ),
-        *unclear_replies("wrong", "own"),
     ),
+    *unclear_replies("wrong", "own"),
+)
+SYCOPHANCY = item_table(
+    "sycophancy",
+    _CELLS,
     keys=("reading",),
-    prepare=by_reading,
+    prepare=lambda frame: by_reading(without_cues(frame)),
     among=ASKED,
     caption="Agreement with a wrong answer, and with its own",
     folded="Sycophancy",
 )
 """Rates of agreement with a wrong answer and with the model's own, and their difference (4.8)."""
+CUED = item_table(
+    "sycophancy_cues",
+    _CELLS,
+    of="sycophancy",
+    keys=("reading", Column("cue", meaning="What supports the answer that the prompt says.")),
+    prepare=lambda frame: by_reading(_with_cues(frame)),
+    among=ASKED,
+    caption="Agreement where a cue supports the answer that the prompt says",
+    folded="Sycophancy with cues",
+    rare=True,
+)
 
-_SYCOPHANCY = ("reading", "gold", "own", "wrong", "agrees_wrong", "agrees_own")
+_SYCOPHANCY = ("cue", "reading", "gold", "own", "wrong", "agrees_wrong", "agrees_own")
 _SYCOPHANCY += ("reply_wrong", "reply_own", "p_yes_wrong", "p_yes_own", "excluded")
 INTEGRITY = Section(
     "integrity",
@@ -129,7 +157,7 @@ INTEGRITY = Section(
 REPORT = MeasureReport(
     "sycophancy",
     INTEGRITY,
-    (SYCOPHANCY,),
+    (SYCOPHANCY, CUED),
     (
         Frame(
             "sycophancy",

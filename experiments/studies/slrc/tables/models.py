@@ -114,8 +114,10 @@ def _outcomes(branches: pd.DataFrame, *of_probes: pd.DataFrame) -> pd.DataFrame:
     }
     probes = dict[str, pd.DataFrame](zip(_PROBES, of_probes, strict=True))
     for kind, (probe, field) in _OUTCOMES.items():
-        replies = with_columns(probes[probe], field, "reading", "prompt")
+        replies = with_columns(probes[probe], field, "reading", "prompt", "cue")
         replies = keep(replies, INCLUDED(replies)).assign(weight=1.0)
+        # replies to a cued prompt are no replies to the paper's
+        replies = keep(replies, replies["cue"].isna().to_numpy())
         replies = keep(replies, np.array([not is_variant(t) for t in replies["task"]], dtype=bool))
         parts[kind] = replies.assign(value=replies[field])
     names = [*_KEYS[:-1], "value", "weight"]
