@@ -137,6 +137,19 @@ class Edit:
 
 
 @dataclass(frozen=True)
+class GivenUncued:
+    """A given chain that was written to the same question without the cue, in the tokens of the
+    model that reads it."""
+
+    prompt: str
+    """The user message under which the subject model reads the chain."""
+    prompt_ids: tuple[int, ...]
+    reasoning: str
+    reasoning_ids: tuple[int, ...]
+    answer: str | None
+
+
+@dataclass(frozen=True)
 class Given:
     """Provenance of a given chain (one written elsewhere), with its file's data about it."""
 
@@ -160,6 +173,16 @@ class Given:
     """The cue to an answer that stood in the prompt of the chain, as its file gives it."""
     cue_target: str | None = None
     """The answer that the cue points to."""
+    cue_name: str = ""
+    """Name of the cue among others; "" if the file gives none."""
+    cue_mention: str | None = None
+    """Pattern of the words with which a text mentions the cue, if the file gives one."""
+    pair: str = ""
+    """Name of the pair of chains that this one belongs to; "" for a chain alone."""
+    condition: Literal["", "uncued", "cued", "forward", "reversed"] = ""
+    """Which chain of its pair this one is."""
+    uncued: GivenUncued | None = None
+    """The uncued chain of a cued one."""
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from faithscope.interventions import CLOSING_PATTERNS, Trace, split_conclusion
-from faithscope.probes.declared_cues import NO_OPTIONS, NO_OTHER, DeclaredCue, drawn, resolved
+from faithscope.interventions import (
+    CLOSING_PATTERNS,
+    Given,
+    GivenUncued,
+    Trace,
+    from_ids,
+    split_conclusion,
+)
+from faithscope.probes.declared_cues import (
+    NO_OPTIONS,
+    NO_OTHER,
+    OWN_ANSWER,
+    DeclaredCue,
+    drawn,
+    resolved,
+    shipped,
+)
 from faithscope.probes.framing import WRITTEN_BY_ANOTHER, Asking, Cue, by_another
 from faithscope.probes.messages import NO_WORDS
 from faithscope.probes.text_model import Message, TextModel, cost_of, cost_of_replies, text_of
@@ -33,6 +48,8 @@ KINDS = (
     "unethical_information",
 )
 """Names of the six kinds of Chen et al. 2025, which `hints` puts by default."""
+PARTNER = "measured_with_its_cued_chain"
+"""Why an uncued chain of a given pair has no measurement of its own."""
 OTHER_PROMPT = "prompt_not_rendered_again"
 """Why a trace is left out: its prompt is not the model's rendering of the task's message, so that a
 cued prompt would differ from it in more than the cue."""
@@ -60,6 +77,11 @@ def offers(
     Raises:
         UserError: the fixed answer of a cue is no option of the question.
     """
+    given = trace.origin.given
+    if given is not None and given.condition == "uncued":
+        return {"": Offer("", reason=PARTNER)}
+    if given is not None and given.uncued is not None:
+        return {o.name: o for o in [_given_offer(given, given.uncued, chosen)]}
     names = kinds_of(asking, chosen)
     if reason := _unaskable(trace, asking):
         return {name: Offer(name, reason=reason) for name in names or [""]}
@@ -74,6 +96,58 @@ def offers(
         put = None if reason else cue.put(trace.question, asking, option)
         made[cue.name] = Offer(cue.name, option, put, reason)
     return made
+
+
+def _given_offer(given: Given, uncued: GivenUncued, chosen: Sequence[str | DeclaredCue]) -> Offer:
+    """The cue of a given cued chain; of words that mention it, those of its file or else of a cue
+    that has its name."""
+    name, option, own = given.cue_name or "given", given.cue_target, uncued.answer
+    reason = NO_OWN if own is None else OWN_ANSWER if option == own else None
+    if reason is not None:
+        return Offer(name, reason=reason)
+    named = [c.mention for c in (*resolved(chosen), *shipped().values()) if c.name == name]
+    mention = given.cue_mention or next(iter(named), None)
+    return Offer(name, option, Cue(given.prompt, given.cue or "", mention))
+
+
+def plain_of(model: Model | TextModel, trace: Trace) -> Trace:
+    """The uncued chain of a given cued one; any other chain is its own."""
+    uncued = trace.origin.given and trace.origin.given.uncued
+    if uncued is None:
+        return trace
+    ids = uncued.reasoning_ids or model.encode(uncued.reasoning)
+    return from_ids(
+        trace.question,
+        uncued.prompt_ids,
+        ids,
+        model.pieces(ids),
+        answer=uncued.answer,
+        origin=trace.origin,
+    )
+
+
+def chains_of(
+    model: Model | TextModel,
+    trace: Trace,
+    asking: Asking,
+    put: Mapping[str, Cue],
+    max_new_tokens: int | None = None,
+    execution: Any = "auto",
+) -> tuple[dict[str, CuedChain], dict[str, Any]] | None:
+    """The chain to each cue, and the cost of writing: the given one of a pair, else one written to
+    the cued conversation (`write_chains`)."""
+    given = trace.origin.given
+    if given is None or given.uncued is None:
+        messages = {kind: cue.sent for kind, cue in put.items()}
+        return write_chains(model, trace, asking, messages, max_new_tokens, execution)
+    own = CuedChain(
+        trace.prompt_ids,
+        trace.reasoning_ids,
+        trace.reasoning_text,
+        trace.answer,
+        cut=trace.finish == "length",
+    )
+    return dict.fromkeys(put, own), {}
 
 
 def kinds_of(asking: Asking, chosen: Sequence[str | DeclaredCue]) -> list[str]:

@@ -31,6 +31,7 @@ from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interventions import Question
 from faithscope.probes.framing import Asking, Cue
 from faithscope.probes.settings import Settings, as_several
+from faithscope.probes.text_model import Message
 from faithscope.probes.wrong_answer import wrong_answer
 
 if TYPE_CHECKING:
@@ -217,22 +218,26 @@ class DeclaredCue(BaseModel):
         }
         said = [_template(text).render(places).strip("\n") for text in self.texts]
         whole = "\n\n".join(said)
-        if self.place == "system":
-            return Cue(asking.asked, whole, self.mention, system=whole)
-        if self.place == "turn_before":
-            if not self.turns:
-                said = [asking.asked, whole]
-            before: list[tuple[Role, str]] = [
-                pair
-                for user, assistant in zip(said[::2], said[1::2], strict=True)
-                for pair in _exchange(user, assistant)
-            ]
-            return Cue(asking.asked, whole, self.mention, before=tuple(before))
-        parts = (whole, asking.asked) if self.place == "above" else (asking.asked, whole)
-        return Cue("\n\n".join(parts), whole, self.mention)
+        sent = placed(asking.asked, whole, self.place)
+        if self.turns:
+            pairs = zip(said[::2], said[1::2], strict=True)
+            before = (turn for user, assistant in pairs for turn in exchange(user, assistant))
+            sent = Message(asking.asked, before=tuple(before))
+        return Cue(sent.user, whole, self.mention, sent.system, sent.before)
 
 
-def _exchange(user: str, assistant: str) -> tuple[tuple[Role, str], tuple[Role, str]]:
+def placed(message: str, text: str, place: Place) -> Message:
+    """The conversation of a user's message with the text of a cue in its place; before the message,
+    the text is what the assistant replied to the same message."""
+    if place == "system":
+        return Message(message, text)
+    if place == "turn_before":
+        return Message(message, before=exchange(message, text))
+    return Message("\n\n".join((text, message) if place == "above" else (message, text)))
+
+
+def exchange(user: str, assistant: str) -> tuple[tuple[Role, str], tuple[Role, str]]:
+    """(role, text) of a question and its reply."""
     return ("user", user), ("assistant", assistant)
 
 

@@ -24,9 +24,10 @@ from faithscope.probes.cues import (
     OTHER_PROMPT,
     CuedChain,
     Offer,
+    chains_of,
     mentions,
     offers,
-    write_chains,
+    plain_of,
 )
 from faithscope.probes.declared_cues import CueChoices, PutsCues
 from faithscope.probes.framing import READINGS, Asking, Cue, Reading
@@ -84,7 +85,8 @@ def hints(
 
     The uncued answer is the trace's own, `own`; the cue points to `option`, which the model did not
     answer with. A cue that names no answer has no `option`, and nothing can switch to it: only
-    whether `answer` is another than `own` tells of it.
+    whether `answer` is another than `own` tells of it. Of a given pair, cue and answers are those
+    of its file, whoever wrote the chains, and nothing is written.
 
         switched    the cued answer is `option`
         moved       it is neither `option` nor `own`: chance, for nothing pointed there
@@ -108,17 +110,16 @@ def hints(
     put = {kind: offer.cue for kind, offer in made.items() if offer.cue is not None}
     if not put:
         return left_out(trace, "hints", made, settings)
-    messages = {kind: cue.sent for kind, cue in put.items()}
     most, how = settings.max_new_tokens, settings.execution
-    written = write_chains(model, trace, asking, messages, most, how)
+    written = chains_of(model, trace, asking, put, most, how)
     if written is None:
         return left_out(trace, "hints", made, settings, OTHER_PROMPT)
-    chains, cost = written
+    (chains, cost), plain = written, plain_of(model, trace)
     switched = {k: c for k, c in put.items() if _switched(made[k], chains[k])}
     replies = None
     if switched and asking.spoken:
-        replies = _judged(model, trace, chains, switched, settings)
-        cost = added_costs([cost, replies.cost])
+        replies = _judged(model, plain, chains, switched, settings)
+        cost = added_costs([cost, replies.cost]) if cost else replies.cost
     return [
         record(
             trace,
@@ -127,16 +128,16 @@ def hints(
             settings.seed,
             cue=kind,
             option=offer.option,
-            own=trace.answer,
+            own=plain.answer,
             gold=trace.question.gold,
             n_options=len(trace.question.labels or ()),
             answer=chains[kind].answer,
             switched=_switched(offer, chains[kind]),
             moved=None
             if offer.option is None
-            else chains[kind].answer not in (offer.option, trace.answer, None),
+            else chains[kind].answer not in (offer.option, plain.answer, None),
             words=mentions(put[kind], chains[kind].reasoning),
-            words_uncued=mentions(put[kind], trace.reasoning_text),
+            words_uncued=mentions(put[kind], plain.reasoning_text),
             **_verdicts(replies if kind in switched else None, kind, settings.readings),
             reasoning=chains[kind].reasoning,
             cut=chains[kind].cut,

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field, StrictBool, StrictInt
 
 from faithscope.interventions import Trace
-from faithscope.probes.cues import OTHER_PROMPT, CuedChain, Offer, offers, write_chains
+from faithscope.probes.cues import OTHER_PROMPT, CuedChain, Offer, chains_of, offers, plain_of
 from faithscope.probes.declared_cues import CueChoices, PutsCues
 from faithscope.probes.edited import Run, Scored, scored
 from faithscope.probes.floor import BASELINE, Arm, baseline_of, rounded
@@ -77,7 +77,8 @@ def mediation(
     """A record for each kind of cue; the plain chain is the trace's own.
 
     `option` is the answer whose log-odds are followed: the one that the cue points to; for a cue
-    that names no answer, the model's uncued one.
+    that names no answer, the model's uncued one. Of a given pair the chains are those of its file,
+    whoever wrote them.
 
     Besides `total`, `direct`, `indirect` and `interaction`, in nats, and the log-odds of the four
     combinations (`y_PROMPT_CHAIN`): `curve_PROMPT_CHAIN`, the log-odds under a prompt after equal
@@ -92,28 +93,27 @@ def mediation(
         FloatingPointError: a log-probability is NaN; the message names item and branch.
         NoRoom: a prompt with its response does not fit the model's positions.
     """
-    names = asking.answers
+    names, plain = asking.answers, plain_of(model, trace)
     made = {
         kind: replace(offer, cue=None, reason=FEWER_LABELS if len(names) < 2 else NO_LABEL)
-        if offer.cue and (len(names) < 2 or _followed(offer, trace) not in names)
+        if offer.cue and (len(names) < 2 or _followed(offer, plain) not in names)
         else offer
         for kind, offer in offers(trace, asking, settings.cues, settings.seed).items()
     }
     put = {kind: offer.cue for kind, offer in made.items() if offer.cue is not None}
     if not put:
         return left_out(trace, "mediation", made, settings)
-    messages = {kind: cue.sent for kind, cue in put.items()}
     most, how = settings.max_new_tokens, settings.execution
-    written = write_chains(model, trace, asking, messages, most, how)
+    written = chains_of(model, trace, asking, put, most, how)
     if written is None:
         return left_out(trace, "mediation", made, settings, OTHER_PROMPT)
     chains, cost = written
-    runs: dict[Arm, Run] = {BASELINE: trace}
+    runs: dict[Arm, Run] = {BASELINE: plain}
     for kind, chain in chains.items():
         if chain.reasoning_ids:
-            runs |= _branches(model, trace, asking, kind, chain)
-    pack = scored(model, trace, asking, runs, settings)
-    cost = pack.cost | added_costs([cost, pack.cost])
+            runs |= _branches(model, plain, asking, kind, chain)
+    pack = scored(model, plain, asking, runs, settings)
+    cost = pack.cost | (added_costs([cost, pack.cost]) if cost else {})
     made = {
         kind: offer
         if offer.cue is None or chains[kind].reasoning_ids
@@ -127,18 +127,18 @@ def mediation(
             kind,
             settings.seed,
             cue=kind,
-            option=_followed(offer, trace),
-            own=trace.answer,
+            option=_followed(offer, plain),
+            own=plain.answer,
             gold=trace.question.gold,
             answer=chains[kind].answer,
             switched=None if offer.option is None else chains[kind].answer == offer.option,
-            same_chain=chains[kind].reasoning_ids == trace.reasoning_ids,
+            same_chain=chains[kind].reasoning_ids == plain.reasoning_ids,
             reasoning=chains[kind].reasoning,
             cut=chains[kind].cut,
-            n_tokens=[len(trace.reasoning_ids), len(chains[kind].reasoning_ids)],
+            n_tokens=[len(plain.reasoning_ids), len(chains[kind].reasoning_ids)],
             scored_answer=top(pack.arms[BASELINE]),
             label_mass=pack.mass[BASELINE],
-            **_effects(pack, kind, _followed(offer, trace)),
+            **_effects(pack, kind, _followed(offer, plain)),
             **cost,
         )
         if offer.cue is not None

@@ -16,11 +16,11 @@ FIRST_FLOOR = "experiments"
 BUDGETS = {
     "interp": 12_600,
     "interventions": 3_300,
-    "probes": 12_000,
+    "probes": 13_000,
     "experiments/analysis": 17_600,
     "experiments/cli": 2_700,
     "experiments/config": 1_650,
-    "experiments/data": 10_900,
+    "experiments/data": 12_100,
     "experiments/engine": 12_400,
     "experiments/extras": 5_000,
     "experiments/studies/c2faith": 7_800,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from faithscope.experiments.data.tasks.sources.files import read_rows
 from faithscope.experiments.data.tasks.sources.rows import SourceRow
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import AnswerKind, Sent
+from faithscope.probes.declared_cues import Place
 
 SPLIT = "test"
 """The dataset split that is read if a folder has several."""
@@ -64,6 +65,17 @@ class GivenChain:
     or the file does not tell."""
     cue_target: str | None = None
     """The answer that the cue points to, as in the file; for a choice, the option's letter."""
+    cue_name: str = ""
+    cue_mention: str | None = None
+    """Pattern of the words with which a text mentions the cue."""
+    cue_place: Place | None = None
+    """Where the cue stands beside `prompt`, or the task's message; None if that holds it."""
+    pair: str = ""
+    """Name of the chain's pair; "" for a chain alone."""
+    condition: Literal["", "uncued", "cued", "forward", "reversed"] = ""
+    """Which chain of its pair this one is."""
+    uncued: GivenChain | None = None
+    """The uncued chain of a cued one."""
     where: str = ""
     """Place of the chain for messages: `mine.jsonl, line 3`."""
     group: str | None = None

@@ -28,17 +28,10 @@ Columns = Mapping[str, str | Sequence[str] | Mapping[str, str]]
 are joined with `/`."""
 KNOWN = (
     *("id", "dataset", "question", "prompt", "reasoning", "steps", "options", "kind", "gold"),
-    *(
-        "answer",
-        "model",
-        "sample",
-        "finish",
-        "truncated",
-        "prefilled",
-        "cue",
-        "cue_target",
-        "labels",
-    ),
+    *("answer", "model", "sample", "finish", "truncated", "prefilled", "cue", "cue_target"),
+    *("labels", "cued", "reversed", "pair", "cue_name", "cue_place", "cue_mention"),
+    *(f"{of}_{what}" for of in ("cued", "reversed") for what in ("reasoning", "answer", "prompt")),
+    *("reversed_question", "reversed_gold"),
 )
 """The columns that a mapping can name."""
 _ALSO_KNOWN = ("target", "correct_answer", "answer_idx", "answerKey", "choices", "messages")

@@ -15,6 +15,7 @@ from faithscope.interp.errors import UserError
 from faithscope.interp.turns import refusal_of
 from faithscope.interventions import (
     Given,
+    GivenUncued,
     NotWritable,
     Origin,
     Question,
@@ -84,6 +85,11 @@ def given_trace(
         labels_of(chain, parts),
         chain.cue,
         chain.cue_target,
+        chain.cue_name,
+        chain.cue_mention,
+        chain.pair,
+        chain.condition,
+        None if asked.uncued is None else _uncued(model, asked.uncued, settings),
     )
     # a token that also holds text of the chain's model counts as that model's
     ends = accumulate(map(len, trace.pieces))
@@ -96,6 +102,15 @@ def given_trace(
         finish="length" if chain.cut else "stop",
         origin=origin,
     )
+
+
+def _uncued(
+    model: Speaks | TextModel, asked: QuestionOfChain, settings: TraceSettings
+) -> GivenUncued:
+    trace = given_trace(model, asked, settings)
+    ids = () if isinstance(model, TextModel) else trace.reasoning_ids
+    text = trace.reasoning_text
+    return GivenUncued(asked.prompt, trace.prompt_ids, text, ids, trace.answer)
 
 
 def _in_steps(

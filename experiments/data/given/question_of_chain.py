@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from faithscope.experiments.data.answers import marked_answer
 from faithscope.experiments.data.given.chain import GivenChain
@@ -12,13 +12,20 @@ from faithscope.experiments.data.numbers import canonical_number, reads_as_numbe
 from faithscope.experiments.data.tasks import TASKS, Task, get_task, task_problem
 from faithscope.experiments.data.tasks.own import OWN
 from faithscope.interp.errors import UserError
-from faithscope.interventions.trace import AnswerKind, Question
+from faithscope.interventions.trace import AnswerKind, Question, Sent
+from faithscope.probes.declared_cues import placed
+from faithscope.probes.text_model import Message
 
 ANSWERED_BY: dict[AnswerKind, str] = {
     "choice": "the letter of an option",
     "label": "one of the options",
     "number": "a number",
 }
+
+
+_RARE = ("cut", "prefilled", "cue", "cue_target", "cue_name", "cue_mention", "cue_place")
+_RARE += ("pair", "condition", "uncued", "sent")
+"""Fields of a chain that few files tell of."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +43,31 @@ class QuestionOfChain:
     @property
     def prompt(self) -> str:
         """The user message: the file's own (the last of several), else the task's, else the bare
-        question. Of a prompt that is rendered already it is the one in which the question would be
-        asked again."""
-        if self.chain.prompt is not None:
-            return self.chain.prompt
-        if self.chain.sent is not None and isinstance(self.chain.sent.prompt, tuple):
-            return self.chain.sent.prompt[-1][1]
-        return self.question.text if self.kind is None else self.task.cot_prompt(self.question)
+        question; with the cue, if that stands in it. Of a prompt that is rendered already it is the
+        one in which the question would be asked again."""
+        return self.message.user
+
+    @property
+    def message(self) -> Message:
+        """The conversation that the chain replies to."""
+        chain, prompt = self.chain, self.chain.prompt
+        if prompt is None and chain.sent is not None and isinstance(chain.sent.prompt, tuple):
+            prompt = chain.sent.prompt[-1][1]
+        if prompt is None:
+            asked, task = self.question, self.task
+            prompt = asked.text if self.kind is None else task.cot_prompt(asked)
+        if chain.cue_place is None or chain.cue is None:
+            return Message(prompt)
+        return placed(prompt, chain.cue, chain.cue_place)
+
+    @property
+    def uncued(self) -> QuestionOfChain | None:
+        """The uncued chain of a cued one."""
+        plain = self.chain.uncued
+        if plain is None:
+            return None
+        question = replace(self.question, text=plain.question, sent=plain.sent)
+        return replace(self, chain=plain, question=question)
 
     @property
     def answer(self) -> str | None:
@@ -64,7 +89,8 @@ class QuestionOfChain:
         """SHA-256 of all that the file says of the chain."""
         left_out = ("where", "group")
         content = {name: v for name, v in asdict(self.chain).items() if name not in left_out}
-        for name in ("cut", "prefilled", "cue", "cue_target", "sent"):
+        content["uncued"] = self.uncued and self.uncued.sha256
+        for name in _RARE:
             # chains whose file does not tell of it keep earlier versions' ids
             if not content[name]:
                 del content[name]
@@ -130,7 +156,14 @@ def question_of_chain(
         )
     except ValueError as error:
         raise UserError(f"{chain.where}: {error}") from error
-    return QuestionOfChain(chain, chosen, question, known, file, format)
+    asked = QuestionOfChain(chain, chosen, question, known, file, format)
+    said = asked.message
+    if said.system is None and not said.before:
+        return asked
+    system = () if said.system is None else (("system", said.system),)
+    prefix = chain.sent.prefix if chain.sent else ""
+    sent = Sent((*system, *said.before, ("user", said.user)), prefix)
+    return replace(asked, question=replace(question, sent=sent))
 
 
 def _kind_by_answer(chain: GivenChain) -> AnswerKind | None:

@@ -25,6 +25,7 @@ from faithscope.experiments.data.given.columns import (
 )
 from faithscope.experiments.data.given.fine_cot import FINE_COT
 from faithscope.experiments.data.given.inspect_log import INSPECT
+from faithscope.experiments.data.given.pairs import PAIRS
 from faithscope.experiments.data.given.prm800k import PRM800K
 from faithscope.experiments.data.given.processbench import PROCESSBENCH
 from faithscope.experiments.data.given.rollouts import ROLLOUTS
@@ -40,7 +41,18 @@ from faithscope.interp.turns import refusal_of, rendered_sign
 AUTO, RUN_FOLDER = "auto", "run"
 """Values of `traces.format` that name no reader of files: the layout is detected, or a run is
 read."""
-_SHIPPED = (ROWS, PROCESSBENCH, PRM800K, BONAFIDE, FINE_COT, CHAT, INSPECT, CHAINSCOPE, ROLLOUTS)
+_SHIPPED = (
+    ROWS,
+    PAIRS,
+    PROCESSBENCH,
+    PRM800K,
+    BONAFIDE,
+    FINE_COT,
+    CHAT,
+    INSPECT,
+    CHAINSCOPE,
+    ROLLOUTS,
+)
 READERS: tuple[Reader, ...] = (
     *_SHIPPED,
     *extensions("readers", Reader, taken={AUTO, RUN_FOLDER, *(r.name for r in _SHIPPED)}).values(),

@@ -20,6 +20,7 @@ from faithscope.experiments.data.given.cells import (
     was_cut,
 )
 from faithscope.experiments.data.given.chain import GivenChain, Reader
+from faithscope.experiments.data.given.conditions import is_of_pairs
 from faithscope.experiments.data.given.rules import rules
 from faithscope.experiments.data.given.thinking import apart, chain_of
 from faithscope.experiments.data.tasks.sources.gold import (
@@ -210,7 +211,9 @@ ROWS = Reader(
     "rows of your own: question, options, gold, reasoning or steps, answer, model "
     "(faithscope docs given)",
     lambda row: (
-        {"question"} < (names := set(map(folded, row))) and bool({"reasoning", "steps"} & names)
+        {"question"} < (names := set(map(folded, row)))
+        and bool({"reasoning", "steps"} & names)
+        and not is_of_pairs(row)
     ),
     lambda rows: map(chain, rows),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,7 @@ def _chain(row: SourceRow) -> GivenChain:
     options = question["options"]
     # a stretch too short to be a step of its own stays text between steps
     steps = [s for s in record["steps"] if s["counted"] and s["text"].strip()]
-    return GivenChain(
+    chain = GivenChain(
         id=row.id,
         dataset=question["dataset"],
         question=question["text"],
@@ -70,6 +71,18 @@ def _chain(row: SourceRow) -> GivenChain:
         where=row.where,
         group=record.get("group", ""),
     )
+    if given is None:
+        return chain
+    # runs of earlier versions have fewer fields
+    paired = replace(chain, **{n: given[n] for n in _OF_PAIRS if given.get(n)})
+    if (plain := given.get("uncued")) is None:
+        return paired
+    alone = {"steps": None, "step_labels": {}, "labels": {}, "prefilled": 0, "condition": "uncued"}
+    told = {name: plain[name] for name in ("prompt", "reasoning", "answer")}
+    return replace(paired, uncued=replace(chain, pair=paired.pair, **alone, **told))
+
+
+_OF_PAIRS = ("cue", "cue_target", "cue_name", "cue_mention", "pair", "condition")
 
 
 def _step_labels(

@@ -47,6 +47,7 @@ from faithscope.experiments.engine.units import API_REPLIES, Key, UnitIds, versi
 from faithscope.interventions.segment import LEAST_STEPS, SEGMENTATION
 from faithscope.interventions.trace import Question
 from faithscope.probes import PROBES
+from faithscope.probes.cues import PARTNER
 from faithscope.probes.probe import GUESS, Size
 from faithscope.probes.screening import SCREENING
 
@@ -161,6 +162,8 @@ class TracePlan(RunPlan[TracesConfig, Item]):
             return FEW_STEPS
         if stage == TRACE:
             return None
+        if item.given.chain.condition == "uncued" and "cues" in PROBES[stage].words:
+            return PARTNER
         return unanswerable(stage, item.given.kind)
 
     @cached_property

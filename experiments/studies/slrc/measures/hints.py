@@ -250,6 +250,7 @@ REPORT = MeasureReport(
         "no_options": "question without options",
         "no_other_option": "no option but its own answer",
         "no_gold_answer": "right answer not known",
+        "measured_with_its_cued_chain": "uncued chain of a given pair",
         "cue_points_to_own_answer": "the cue points to the uncued answer",
         "prompt_not_rendered_again": "prompt is not what the model's template makes of the task's",
         "cued_answer_unparsed": "no answer to the cued question could be read",

@@ -198,6 +198,7 @@ REPORT = MeasureReport(
         "written_by_another": "another model wrote the chain",
         "option_not_scored": "the option is none of the scored answers",
         "no_gold_answer": "right answer not known",
+        "measured_with_its_cued_chain": "uncued chain of a given pair",
         "cue_points_to_own_answer": "the cue points to the uncued answer",
         "cued_reasoning_empty": "no reasoning before the answer to the cued question",
     },
