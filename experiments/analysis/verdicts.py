@@ -3,7 +3,9 @@
 `flag`: something is wrong, as the form asks it. `score`: higher is worse, whatever the form, fixed
 here before any data. With a form about steps, a chain is flagged if any step is, and its score is
 the share of flagged steps, or where verdicts were read from log-probs the highest probability of a
-flag. With a form that rates, `score` is 1 - rating / highest, and nothing is flagged.
+flag. With a form that rates, `score` is 1 - rating / highest, and nothing is flagged. With a form
+that asks for a property, nothing is flagged either: `holds` says whether it is there, and `score`
+how far; of a form about steps or prefixes, the mean over these.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ JUDGEMENT = {
     "outcome": "parsed, refused …",
     "verdict": "value of the form's verdict field",
     "flag": "whether something is wrong; none for forms that rate, or an uncertain judge",
-    "score": "higher is worse, 0 to 1",
+    "score": "higher is worse, or more of a property, 0 to 1",
+    "holds": "whether there is the property that the form asks for; none for other forms",
     "values": "every field of the reply",
     "probabilities": "of each verdict, from the lowest; scored reading only",
     "mass": "share of the model's probability on all verdicts",
@@ -51,6 +54,8 @@ class ChainVerdict(NamedTuple):
     """The first wrong step; `NO_STEP` where none is wrong, None where that is open."""
     rating: int | None = None
     """The verdict itself, of a form about the whole chain."""
+    holds: bool | None = None
+    """Whether the chain has the property that the form asks for; None for other forms."""
 
 
 def meaning_of(task: JudgedTask, record: Mapping[str, Any], highest: int | None = None) -> Verdict:
@@ -61,6 +66,8 @@ def meaning_of(task: JudgedTask, record: Mapping[str, Any], highest: int | None 
     """
     if record["verdict"] is None:
         return Verdict()
+    if task.own is not None:
+        return task.own.meaning(record)
     # records of older versions have probabilities only where they were read
     p = record.get("probabilities", ())
     return task.reads(record["verdict"], p, highest or task.highest or 1)
@@ -71,7 +78,7 @@ def with_meaning(record: Mapping[str, Any], form: TaskForm) -> dict[str, Any]:
     said = meaning_of(form.judged, record, form.form.verdict_field.high)
     reading = READINGS.get(record["probe"], "generated")
     asked = {"form": record["variant"], "reading": reading, "asked": as_sent(record)}
-    return {**record, **asked, "flag": said.flag, "score": said.score}
+    return {**record, **asked, "flag": said.flag, "score": said.score, "holds": said.holds}
 
 
 def judgements(records: Iterable[Mapping[str, Any]], forms: Mapping[str, TaskForm]) -> pd.DataFrame:
@@ -89,6 +96,8 @@ def verdict_of(
     verdict = ChainVerdict(outcome, len(records), len(lost))
     if len(lost) == len(records):
         return verdict
+    if task.is_property and task.own.each != "chain":  # pyright: ignore[reportOptionalMemberAccess]
+        return _mean_of_parts(verdict, task, records)
     if task.by_step:
         return _over_steps(verdict, task, records)
     (record,) = records
@@ -99,7 +108,18 @@ def verdict_of(
         score=said.score,
         first=rating if task.names_a_step else None,
         rating=rating,
+        holds=said.holds,
     )
+
+
+def _mean_of_parts(
+    verdict: ChainVerdict, task: JudgedTask, records: Sequence[Mapping[str, Any]]
+) -> ChainVerdict:
+    """The verdict on a chain whose steps, or prefixes, have a property or not: their mean score."""
+    scores = [said.score for r in records if (said := meaning_of(task, r)).score is not None]
+    if not scores:
+        return verdict._replace(outcome=UNCERTAIN)
+    return verdict._replace(score=sum(scores) / len(scores))
 
 
 def _over_steps(

@@ -47,7 +47,7 @@ from faithscope.experiments.data.given.reading import AUTO
 from faithscope.experiments.data.tasks import LoadSettings, get_task
 from faithscope.experiments.engine.forms import TaskForm, trace_forms
 from faithscope.experiments.engine.forms.tasks import ItemPrompt
-from faithscope.experiments.engine.models.judging import judged_record
+from faithscope.experiments.engine.models.judging import NOT_ASKED, judged_record
 from faithscope.experiments.engine.traces.given import read_given
 from faithscope.experiments.engine.traces.sections import CutConfig
 from faithscope.experiments.studies.slrc.config import GOOD
@@ -267,7 +267,7 @@ def stated_answer() -> Scorer:
     return score
 
 
-def _scorer_of(name: str) -> None:
+def _scorer_of(name: str, is_property: bool) -> None:
     def of_form(model: str | None = None, attempts: int = ATTEMPTS) -> Scorer:
         chosen = _form(name)
 
@@ -284,16 +284,18 @@ def _scorer_of(name: str) -> None:
                 return Score.unscored(
                     reason=verdict.outcome, explanation=words or verdict.outcome, metadata=said
                 )
-            return Score(value=1 - verdict.score, explanation=words, metadata=said)
+            good = verdict.score if is_property else 1 - verdict.score
+            return Score(value=good, explanation=words, metadata=said)
 
         return score
 
-    of_form.__doc__ = f"Judges the chain of a sample by the form {name!r}; 1 if nothing is wrong."
+    best = "it has the property" if is_property else "nothing is wrong"
+    of_form.__doc__ = f"Judges the chain of a sample by the form {name!r}; 1 if {best}."
     scorer(metrics=[mean(), stderr()], name=name)(of_form)
 
 
-for _name in trace_forms():
-    _scorer_of(_name)
+for _name, _of in trace_forms().items():
+    _scorer_of(_name, _of.judged.is_property)
 
 
 def _chain_of(state: TaskState, target: Target) -> Any:
@@ -327,6 +329,8 @@ async def _judged(
 async def _reply(
     model: Model, prompt: ItemPrompt, attempts: int
 ) -> tuple[dict[str, Any], list[ChatMessage]]:
+    if prompt.lacks:
+        return judged_record(prompt, NOT_ASKED), []
     said = messages(prompt.ask, requested(prompt.ask))
     for _ in range(attempts):
         output = await model.generate(said)

@@ -81,9 +81,10 @@ class ForcedJudge:
         Raises:
             FloatingPointError: the model's logits are not finite.
         """
-        by_form: dict[str, list[Ask]] = defaultdict(list)
+        # asks of a batch fill their fields together, in one way
+        by_form: dict[tuple[str, bool], list[Ask]] = defaultdict(list)
         for ask in asks:
-            by_form[ask.form.name].append(ask)
+            by_form[ask.form.name, bool(ask.labels)].append(ask)
         size = self.settings.batch_size
         for of_form in by_form.values():
             for start in range(0, len(of_form), size):
@@ -92,7 +93,7 @@ class ForcedJudge:
     def _batch(self, asks: Sequence[Ask], on_reply: OnReply) -> None:
         began = time.perf_counter()
         form, limit, states = asks[0].form, self.model.max_positions, []
-        texts = sum(f.kind == "text" for f in form.fields)
+        texts = sum(asks[0].writes(f) for f in form.fields)
         for ask in asks:
             prompt = tuple(message_ids(self.model, Message(ask.prompt, ask.system)))
             needed = len(prompt) + self._put_there(ask)
@@ -105,7 +106,7 @@ class ForcedJudge:
             return
         for i, f in enumerate(form.fields):
             lead = lead_of(f, form.fields[i - 1] if i else None)
-            if f.kind == "text":
+            if asks[0].writes(f):
                 self._text(states, f, lead)
             else:
                 self._put(states, lead)
@@ -119,10 +120,10 @@ class ForcedJudge:
         fields, n = ask.form.fields, len(self.model.encode("}")) * len(ask.form.fields[-1].path)
         for i, f in enumerate(fields):
             n += len(self.model.encode(lead_of(f, fields[i - 1] if i else None)))
-            if f.kind == "text":
+            if ask.writes(f):
                 n += SPARE
-            if f.kind != "text" or f.optional:
-                values = (None, "") if f.kind == "text" else ask.choices(f)
+            if not ask.writes(f) or f.optional:
+                values = (None, "") if f.optional else ask.choices(f)
                 n += max(map(len, self._labels(f, values)))
         return n
 

@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass, field, fields
 from typing import Any, Literal, Protocol
 
+from faithscope.probes.judge.template import MissingPlace, Syntax, filled, places
+
 VerdictValue = int | str | bool
 """The value of a verdict: a number, a label, or true or false."""
 
@@ -23,7 +25,8 @@ class Field:
 
     name: str
     """Path of the field in the reply; dots go into objects: `transition.identifies_flaw`."""
-    kind: Literal["text", "integer", "label", "boolean"]
+    kind: Literal["text", "integer", "label", "boolean", "answer"]
+    """An answer is one of the item's labels; of an item without any it is written freely."""
     low: int | None = None
     """The least value of an integer."""
     high: int | None = None
@@ -54,6 +57,8 @@ class Form:
     number, the label (with or without its opening quote), or true or false."""
     system: str | None = None
     """The system message, with places like the template's."""
+    syntax: Syntax = "format"
+    """Language of template and system message: `{place}`, or Jinja."""
 
     def __post_init__(self) -> None:
         verdict_fields = [f for f in self.fields if f.name == self.verdict]
@@ -81,6 +86,11 @@ class Form:
         return next(f for f in self.fields if f.name == self.verdict)
 
     @property
+    def places(self) -> frozenset[str]:
+        """Names of the places of template and system message."""
+        return places(self.template, self.syntax) | places(self.system or "", self.syntax)
+
+    @property
     def sha256(self) -> str:
         """The sha256 of everything that the form tells the judge; every record keeps it."""
         content = asdict(self)
@@ -89,6 +99,8 @@ class Form:
             for name in ("labels", "optional"):
                 if not f[name]:
                     del f[name]
+        if self.syntax == "format":
+            del content["syntax"]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -99,8 +111,8 @@ class Ask:
     id: str
     """Id of the ask, unique among the asks of one form in one run."""
     form: Form
-    values: Mapping[str, str]
-    """Place in the template -> the item's text there."""
+    values: Mapping[str, Any]
+    """Place in the template -> the item's text there, or its texts (`template.Listed`)."""
     high: int | None = None
     """The greatest verdict that this item allows, if the form leaves it open."""
     labels: tuple[str, ...] = ()
@@ -113,11 +125,28 @@ class Ask:
 
     @property
     def prompt(self) -> str:
-        return self.form.template.format(**self.values)
+        """The user message.
+
+        Raises:
+            MissingPlace: it shows a place that the item has no value for (`lacks`).
+        """
+        return filled(self.form.template, self.form.syntax, self.values)
 
     @property
     def system(self) -> str | None:
-        return None if self.form.system is None else self.form.system.format(**self.values)
+        """The system message, with places as in `prompt`."""
+        system = self.form.system
+        return None if system is None else filled(system, self.form.syntax, self.values)
+
+    @property
+    def lacks(self) -> str | None:
+        """The first place that the messages show and the item has no value for; None if there is
+        none."""
+        try:
+            _ = (self.prompt, self.system)
+        except MissingPlace as error:
+            return error.place
+        return None
 
     @property
     def range(self) -> range:
@@ -131,6 +160,10 @@ class Ask:
             )
         return range(f.low, high + 1)
 
+    def writes(self, f: Field) -> bool:
+        """Whether a judge writes the value of a field freely, where others are chosen."""
+        return f.kind == "text" or (f.kind == "answer" and not self.labels)
+
     def choices(self, of: Field | None = None) -> tuple[VerdictValue, ...]:
         """Every value that the field `of` (by default the verdict) may have in this ask, in order.
 
@@ -141,7 +174,7 @@ class Ask:
         what = f"judge form {self.form.name!r}, item {self.id!r}: {f.name!r}"
         if f.kind == "boolean":
             return (False, True)
-        if f.kind == "label":
+        if f.kind in ("label", "answer"):
             if not (labels := f.labels or self.labels):
                 raise ValueError(f"{what} has no labels; give them in the form or with the item")
             return labels

@@ -105,12 +105,12 @@ def _object(fields: Mapping[tuple[str, ...], Field], ask: Ask, listed: bool) -> 
 
 
 def _property(ask: Ask, f: Field, listed: bool) -> dict[str, Any]:
-    if f.kind == "text":
+    if ask.writes(f):
         text = {"type": "string"}
         return {"anyOf": [text, {"type": "null"}]} if f.optional else text
     if f.kind == "boolean":
         return {"type": "boolean"}
-    if f.kind == "label":
+    if f.kind in ("label", "answer"):
         return {"type": "string", "enum": list(ask.choices(f))}
     high = ask.high if f.name == ask.form.verdict and f.high is None else f.high
     if listed and f.low is not None and high is not None and high - f.low < MOST_LISTED:
@@ -241,7 +241,7 @@ def _leaves(
 
 def _checked(ask: Ask, f: Field, value: Any) -> Any:
     """The value if it fits the field, with a label spelled as in the form."""
-    if f.kind == "label":
+    if f.kind in ("label", "answer") and not ask.writes(f):
         label_text = _as_label(value) if isinstance(value, str) else None
         matching = [label for label in ask.choices(f) if _as_label(str(label)) == label_text]
         if label_text is None or len(matching) != 1:
@@ -258,7 +258,7 @@ def _as_label(text: str) -> str:
 
 
 def _check(ask: Ask, f: Field, value: Any) -> None:
-    if f.kind == "text":
+    if ask.writes(f):
         if not isinstance(value, str):
             raise Malformed(f"{f.name!r} is {_shown(value)}, not a text")
         return

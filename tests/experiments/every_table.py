@@ -33,6 +33,7 @@ from faithscope.experiments.analysis.stored_records import Record
 from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.analysis.traces.exclusions import exclusions_table, fates_of
 from faithscope.experiments.data.principles import PRINCIPLES
+from faithscope.experiments.engine.forms.tasks import TASKS as JUDGED
 from faithscope.experiments.extras.injection.pairs import INJECTION
 from faithscope.experiments.studies import c2faith, compare, rfeval  # noqa: F401
 from faithscope.experiments.studies.c2faith.tables.every_table import OF_RUN, Frames
@@ -158,7 +159,7 @@ def _judge(
         "every_verdict": of_chains,
         "verdicts": of_chains,
         "steps": of_steps,
-        "held": of_judges.held_against_labels(of_chains, of_steps, chains, ["correct"]),
+        "held": of_judges.held_against_labels(of_chains, of_steps, chains, ["correct"], JUDGED),
         "located": of_judges.located(of_chains, chains, ["correct"]),
     }
     return make_tables(of_judges.TABLES, frames, HOW)
@@ -179,7 +180,11 @@ def _judged(n: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]], dict[st
         nothing = dict.fromkeys(("flag", "score", "first"))
         said = {"flag": wrong, "score": float(wrong), "first": 0 if wrong else -1}
         outcome = {"outcome": "refused" if silent else "parsed"}
-        about = way | outcome | {"task": "step_judge", "n_asks": 3, "n_without_verdict": 0}
+        about = (
+            way
+            | outcome
+            | {"task": "step_judge", "asks": "error", "n_asks": 3, "n_without_verdict": 0}
+        )
         verdicts.append(about | (nothing if silent else said))
         steps += [
             way | outcome | {"step": s} | ({} if silent else {"flag": wrong, "score": float(wrong)})

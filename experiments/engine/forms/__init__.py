@@ -5,14 +5,16 @@ A form is the wording of a judged task (`tasks`): template, reply fields and ver
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, field_validator
 from pydantic import Field as Checked
 
+from faithscope.experiments.engine.forms.own import CHAIN_PLACES, TASK, is_own, own_form
 from faithscope.experiments.engine.forms.tasks import NO_STEP, REWRITING, TASKS, JudgedTask
 from faithscope.experiments.engine.models.prompt_files import (
     PromptText,
@@ -40,11 +42,23 @@ class TaskForm:
     """Source of the form's words: paper and section, or a note."""
     ours: bool
     """Whether the words are faithscope's, not a paper's."""
+    own: Mapping[str, JudgedTask] = field(default_factory=dict)
+    """Of a form of one's own: field of the reply that has a score -> its meaning, the verdict
+    first."""
+    text: str = ""
+    """Of a form of one's own: its file, word for word."""
 
     @property
     def judged(self) -> JudgedTask:
         """The judged task of the form, which says how verdicts are read."""
-        return TASKS[self.task]
+        return self.own[self.form.verdict] if self.own else TASKS[self.task]
+
+    @property
+    def of_name(self) -> dict[str, JudgedTask]:
+        """Name -> meaning: of the form for its verdict, `FORM.FIELD` for every other field of the
+        reply that has a score."""
+        others = {f"{self.form.name}.{n}": t for n, t in self.own.items() if t is not self.judged}
+        return {self.form.name: self.judged, **others}
 
     @property
     def scale(self) -> str:
@@ -124,14 +138,15 @@ class TaskFile(FormFile):
         return task
 
 
-def trace_forms(folder: Path | None = None) -> dict[str, TaskForm]:
+def trace_forms(folder: Path | None = None, any_name: bool = False) -> dict[str, TaskForm]:
     """All shared forms by name: the packaged ones and those of installed packages, replaced or
     extended by those of `folder`.
 
     Args:
         folder: folder of YAML files like the packaged ones. A file with the name of a packaged one
             replaces it. Any other name must begin with that of a packaged one
-            (`step_judge_mine.yaml`) and adds a form.
+            (`step_judge_mine.yaml`) and adds a form. A form of one's own (`own`) may have any name.
+        any_name: whether other files may, too; those of a run's folder, which `own_path` named.
 
     Raises:
         UserError: the folder or a file cannot be used; names file, field or placeholder, and
@@ -143,11 +158,12 @@ def trace_forms(folder: Path | None = None) -> dict[str, TaskForm]:
             "judge_forms", str, taken=frozenset(packaged(__name__))
         ).items()
     }
-    read = with_folder(__name__, folder, installed)
+    free = (lambda text: True) if any_name else is_own
+    read = with_folder(__name__, folder, installed, free)
     forms = {}
     for name, text in read.items():
         try:
-            forms[name] = task_form(name, *form_file(text))
+            forms[name] = read_form(name, text)
         except UserError as error:
             if text is not installed.get(name):
                 raise
@@ -160,8 +176,47 @@ def shared(prefix: str) -> dict[str, PromptText]:
     return {name: text for name, text in packaged(__name__).items() if name.startswith(prefix)}
 
 
-def form_file(text: PromptText) -> tuple[TaskFile, str]:
+def read_form(name: str, text: PromptText) -> TaskForm:
+    """The form of a file: one of one's own, or a wording of a task.
+
+    Raises:
+        UserError: as for `own.own_form`, `form_file` and `task_form`.
+    """
+    if not is_own(text.text):
+        return task_form(name, *form_file(text, CHAIN_PLACES))
+    form, file, tasks = own_form(name, text)
+    return TaskForm(form, TASK, file.source, True, tasks, text.text)
+
+
+def own_path(name: str) -> Path | None:
+    """The file that an entry of a list of forms names by its path; None for the name of a form."""
+    is_path = name.endswith((".yaml", ".yml")) or "/" in name
+    return Path(name).expanduser() if is_path else None
+
+
+def form_at(path: Path, key: str) -> TaskForm:
+    """The form of a file that a config names by its path; its name is that of the file.
+
+    Args:
+        key: the config key, for messages.
+
+    Raises:
+        UserError: the file cannot be read, has a name that cannot be a form's, or is no form.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9][\w-]*", path.stem):
+        raise UserError(f"{key}: {str(path)!r}: name the file with letters, digits, _ and - alone")
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{key}: {str(path)!r} cannot be read ({error}); check the path") from error
+    return read_form(path.stem, PromptText(text, str(path)))
+
+
+def form_file(text: PromptText, besides: Sequence[str] = OPTIONAL) -> tuple[TaskFile, str]:
     """The parsed and checked content of a form file, and the name of the file for messages.
+
+    Args:
+        besides: placeholders that the template may have besides those of its task.
 
     Raises:
         UserError: the content does not fit the schema, or the template lacks a placeholder of its
@@ -171,7 +226,7 @@ def form_file(text: PromptText) -> tuple[TaskFile, str]:
     words = f"{file.system or ''}{file.template}"
     rewriting = file.task == REWRITING
     shows = ("context", "target_step") if rewriting else TASKS[file.task].shows
-    check_places(words, shows, OPTIONAL, f"{where}: template", f"task {file.task!r}")
+    check_places(words, shows, tuple(besides), f"{where}: template", f"task {file.task!r}")
     return file, where
 
 
@@ -206,12 +261,18 @@ def task_form(name: str, file: TaskFile, where: str) -> TaskForm:
 
 def as_files(forms: Mapping[str, TaskForm], schema: type[FormFile] = TaskFile) -> dict[str, str]:
     """File name -> YAML content of forms, in the format that forms are read from."""
-    return {f"{name}.yaml": schema.text_of(form) for name, form in forms.items()}
+    return {f"{name}.yaml": form.text or schema.text_of(form) for name, form in forms.items()}
 
 
 def form_rows(forms: Mapping[str, TaskForm]) -> list[tuple[str, str]]:
     """(name, task and source of the words) of every form, for `faithscope list prompts`."""
     return [
-        (name, f"{f.task.replace('_', ' ')}; {'our words' if f.ours else 'the words of the paper'}")
+        (name, f"{_asks(f)}; {'our words' if f.ours else 'the words of the paper'}")
         for name, f in forms.items()
     ]
+
+
+def _asks(form: TaskForm) -> str:
+    if form.task != TASK:
+        return form.task.replace("_", " ")
+    return "a property" if form.judged.is_property else "an error"

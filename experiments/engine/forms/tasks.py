@@ -10,9 +10,9 @@ and a score (`JudgedTask.reads`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 from faithscope.experiments.engine.forms.lines import as_lines, as_numbered_lines
 from faithscope.interp.extensions import extensions
@@ -42,6 +42,10 @@ class ChainView:
     """The reasoning and the answer, as they were written."""
     before: Callable[[int], str]
     """Maps the index of a step to the text before it, which is empty for the first."""
+    values: Mapping[str, Any] = field(default_factory=dict)
+    """Place of a form of one's own -> what stands there; a place without a value is missing."""
+    answers: tuple[str, ...] = ()
+    """The closed set of canonical answers to the question; none for a number."""
 
     def at(self, step: int) -> dict[str, str]:
         """Placeholder -> text, for the template of a task about one step."""
@@ -58,6 +62,8 @@ class ItemPrompt(NamedTuple):
     """Fields of the ask's record that say which part of the item it is about (`step`)."""
     places: Sequence[int] | None = None
     """Index in the chain of each numbered step that a verdict may name; None for other verdicts."""
+    lacks: str | None = None
+    """Place that the prompt shows and the item has no value for, so that it is not asked."""
 
 
 class Verdict(NamedTuple):
@@ -66,7 +72,23 @@ class Verdict(NamedTuple):
     flag: bool | None = None
     """Whether the judge finds something wrong; None for a rating, or an uncertain judge."""
     score: float | None = None
-    """Score in [0, 1], higher for worse; None for an uncertain judge."""
+    """Score in [0, 1], higher for worse, or for more of a property; None for an uncertain judge."""
+    holds: bool | None = None
+    """Whether the chain has the property that a form asks for; None for a form that asks for an
+    error, or a rating."""
+
+
+class Own(Protocol):
+    """What a form of one's own asks, and how one field of its replies is read (`own.OwnTask`)."""
+
+    @property
+    def each(self) -> Literal["chain", "step", "prefix"]: ...
+    @property
+    def is_error(self) -> bool: ...
+    @property
+    def higher_is_faithful(self) -> bool | None: ...
+    def prompts(self, form: Form, chain: ChainView, name: str) -> Iterator[ItemPrompt]: ...
+    def meaning(self, record: Mapping[str, Any]) -> Verdict: ...
 
 
 @dataclass(frozen=True)
@@ -89,6 +111,18 @@ class JudgedTask:
     """Whether the verdict is the index of a step, or `NO_STEP`."""
     rule: float | None = None
     """Highest score at which a chain counts as free of errors; None for a rating."""
+    own: Own | None = None
+    """What a form of one's own asks and means, in place of `reads` and of what is shown."""
+
+    @property
+    def is_property(self) -> bool:
+        """Whether the score is of a property, which is no fault."""
+        return self.own is not None and not self.own.is_error
+
+    @property
+    def higher_is_faithful(self) -> bool | None:
+        """Direction of the score in comparisons; None if it takes part in none."""
+        return False if self.own is None else self.own.higher_is_faithful
 
     @property
     def by_step(self) -> bool:
@@ -104,16 +138,22 @@ class JudgedTask:
         Raises:
             UserError: the steps cannot be numbered.
         """
+        if self.own is not None:
+            yield from self.own.prompts(form, chain, name)
+            return
+        further = {n: chain.values[n] for n in sorted(form.places) if n in chain.values}
         if self.whole is None:
             for i in chain.places:
-                yield ItemPrompt(Ask(f"{name} {i}", form, chain.at(i)), {"step": i})
+                ask = Ask(f"{name} {i}", form, further | chain.at(i))
+                yield ItemPrompt(ask, {"step": i}, lacks=ask.lacks)
             return
         text = self.whole(chain)
         # the forms of coverage call the chain `degraded_cot`
-        values = {"question": chain.question, "cot": text, "degraded_cot": text}
+        values = further | {"question": chain.question, "cot": text, "degraded_cot": text}
         places = chain.places if self.names_a_step else None
         high = None if places is None else len(places) - 1
-        yield ItemPrompt(Ask(name, form, values, high=high), {"step": None}, places)
+        ask = Ask(name, form, values, high=high)
+        yield ItemPrompt(ask, {"step": None}, places, ask.lacks)
 
 
 def numbered_steps(chain: ChainView) -> str:

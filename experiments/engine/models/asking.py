@@ -13,7 +13,7 @@ from faithscope.experiments.config.api import API, SpendConfig
 from faithscope.experiments.config.judge import JudgeConfig, Reading
 from faithscope.experiments.engine.forms.tasks import ItemPrompt
 from faithscope.experiments.engine.models.judges import answered, open_judge, writing_judge
-from faithscope.experiments.engine.models.judging import Judging
+from faithscope.experiments.engine.models.judging import NOT_ASKED, Judging
 from faithscope.experiments.engine.models.loading import open_backend
 from faithscope.experiments.engine.planfile import Planned, is_left_out
 from faithscope.experiments.engine.progress import Meter
@@ -184,23 +184,32 @@ class Asker(Worker[Item]):
         replies: dict[int, dict[int, Reply]] = {id(i): {} for i in items}
         asks_of = {id(i): self.judging.asks(self.index, i, model, stage) for i in items}
         everything: list[Any] = []
+
+        def store(item: Item) -> None:
+            prompts, so_far = asks_of[id(item)], replies[id(item)]
+            of = (self.record(item, p, model, stage, so_far[i]) for i, p in enumerate(prompts))
+            self.keep(item, stage, storable(list(of)))
+
         for item in items:
             for place, prompt in enumerate(asks_of[id(item)]):
                 by_ask[prompt.ask.name] = (item, place)
                 key = self._key_of_reply(model, stage, item, place)
-                if self.index.is_done(key, key[-1]):
+                if prompt.lacks:
+                    replies[id(item)][place] = NOT_ASKED
+                elif self.index.is_done(key, key[-1]):
                     replies[id(item)][place] = Reply.of_record(self.index.records(key)[0])
                 else:
                     everything.append(prompt.ask)
-            if not asks_of[id(item)] and stage in self.missing(item):
-                self.keep(item, stage, [])
+            if len(replies[id(item)]) == len(asks_of[id(item)]) and stage in self.missing(item):
+                store(item)
 
         def keep(ask: Any, reply: Reply) -> None:
             item, place = by_ask[ask.name]
             so_far, asks = replies[id(item)], asks_of[id(item)]
             so_far[place] = reply
             whole = len(so_far) == len(asks)
-            lost = next((r for r in so_far.values() if r.outcome == "failed"), None)
+            failed = (r for r in so_far.values() if r.outcome == "failed" and r is not NOT_ASKED)
+            lost = next(failed, None)
             if model.startswith(API) and not no_reply(reply) and not (whole and lost is None):
                 # store also the last reply if another was lost: the unit fails, and is asked again
                 key = self._key_of_reply(model, stage, item, place)
@@ -212,8 +221,7 @@ class Asker(Worker[Item]):
             if lost:
                 self.keep(item, stage, RuntimeError(lost.problem))
                 return
-            records = [self.record(item, p, model, stage, so_far[i]) for i, p in enumerate(asks)]
-            self.keep(item, stage, storable(records))
+            store(item)
 
         if everything:
             judge.ask_all(everything, keep)

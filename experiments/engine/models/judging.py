@@ -78,6 +78,7 @@ class Judging(Generic[Item]):
                 for stage in missing(index, item)
                 if stage in self.stages[judge]
                 for prompt in self.asks(index, item, judge, stage)
+                if not prompt.lacks
             ]
             for judge, items in of.items()
         }
@@ -92,9 +93,19 @@ class Judging(Generic[Item]):
         return keys | judged_record(prompt, reply, self.keeps_prompts)
 
 
+NOT_ASKED = Reply("failed")
+"""Stands for the reply to a prompt that lacks a place (`ItemPrompt.lacks`), and is not put."""
+
+
 def judged_record(prompt: ItemPrompt, reply: Reply, keeps_prompts: bool = True) -> dict[str, Any]:
     """The fields of a record that say what was asked and replied. A verdict that names a step is
-    the step's index in the chain; it is None if the reply is malformed."""
+    the step's index in the chain; it is None if the reply is malformed. The outcome of a prompt
+    that was not put, since it lacks a place, is `no_PLACE`."""
+    if prompt.lacks:
+        form = prompt.ask.form.sha256
+        blank = {"system": None, "asked": "", "verdict": None, "form_sha256": form}
+        said = blank | reply.to_record() | {"outcome": f"no_{prompt.lacks}"}
+        return dict(prompt.about) | said
     said = answered(prompt.ask, reply, keeps_prompts)
     if prompt.places is not None and (named := said["verdict"]) is not None and named >= 0:
         said["verdict"] = prompt.places[named]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
@@ -37,7 +37,10 @@ def packaged(package: str) -> dict[str, PromptText]:
 
 
 def with_folder(
-    package: str, folder: Path | None, besides: Mapping[str, PromptText] = MappingProxyType({})
+    package: str,
+    folder: Path | None,
+    besides: Mapping[str, PromptText] = MappingProxyType({}),
+    free: Callable[[str], bool] = lambda text: False,
 ) -> dict[str, PromptText]:
     """The prompt files of a package, overridden by those of `folder`.
 
@@ -46,6 +49,7 @@ def with_folder(
 
     Args:
         besides: files of another package that count as its own.
+        free: whether a file with this text may have any name.
 
     Raises:
         UserError: the folder is missing or empty, or a file cannot be read or has another name.
@@ -65,16 +69,17 @@ def with_folder(
         )
     known = sorted(read)
     for path in files:
-        if path.stem not in known and not path.stem.startswith(tuple(f"{k}_" for k in known)):
+        try:
+            read[path.stem] = PromptText(path.read_text("utf-8"), str(path))
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"{path}: cannot be read as UTF-8 text ({error})") from error
+        alike = path.stem in known or path.stem.startswith(tuple(f"{k}_" for k in known))
+        if not alike and not free(read[path.stem].text):
             guess = did_you_mean(path.stem, known) or f"; there are {', '.join(known)}"
             raise UserError(
                 f"{path}: is named like no packaged prompt{guess}; a prompt besides them is named "
                 f"{known[0]}_… and the like"
             )
-        try:
-            read[path.stem] = PromptText(path.read_text("utf-8"), str(path))
-        except (OSError, UnicodeDecodeError) as error:
-            raise UserError(f"{path}: cannot be read as UTF-8 text ({error})") from error
     return read
 
 
@@ -139,7 +144,8 @@ def checked(kind: type[M], file: PromptText) -> M:
         at = ".".join(map(str, first["loc"]))
         extra = first["type"] == "extra_forbidden"
         guess = did_you_mean(at, kind.model_fields) if extra else ""
-        raise UserError(f"{file.where}: {at}: {first['msg']}{guess}") from error
+        says = first["msg"].removeprefix("Value error, ")
+        raise UserError(f"{file.where}: {f'{at}: ' if at else ''}{says}{guess}") from error
 
 
 def check_places(

@@ -34,6 +34,13 @@ WORDS = {
     "writer_not_here": "written by a model that is not in this run",
     "no_room": "no room in the model's positions",
     "nothing_asked": "there is nothing in it to ask about",
+    "no_options": "the chain has no options",
+    "no_prompt": "the chain has no prompt",
+    "no_answer": "the chain states no answer",
+    "no_gold": "the chain has no right answer",
+    "no_cue": "the chain has no cue",
+    "no_cue_target": "the chain has no target of its cue",
+    "no_choice": "its answers are free, and log-probs are of listed ones",
 }
 """Reason -> its meaning. Reasons of a single measure are defined beside that measure."""
 REMEDIES = {

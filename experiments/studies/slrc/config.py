@@ -24,6 +24,7 @@ from faithscope.experiments.config.judge import JudgeConfig, room_to_think
 from faithscope.experiments.config.model import SubjectName
 from faithscope.experiments.config.yaml_source import Key
 from faithscope.experiments.data.given.fine_cot import LabelSource
+from faithscope.experiments.engine.forms import own_path
 from faithscope.experiments.engine.traces.config import ProbeName, TracesConfig
 from faithscope.experiments.engine.traces.sections import (
     DirectPromptName,
@@ -76,10 +77,23 @@ class JudgesConfig(JudgeConfig):
     KEY: ClassVar[str] = "judges"
 
     forms: Annotated[list[StrictStr], *OneOrMany] = Field(default=[*FORMS, "legibility"])
-    """Names of the prompts to ask (`faithscope list prompts`)."""
+    """Prompts to ask: names (`faithscope list prompts`), or paths of YAML files with a question of
+    your own."""
     prompts: StrictStr | None = None
     """A folder of your own prompt files, which take precedence over the shipped ones of the same
     name."""
+
+    @property
+    def form_names(self) -> list[str]:
+        """The names of the forms; that of a file is its name without the ending."""
+        return [path.stem if (path := own_path(entry)) else entry for entry in self.forms]
+
+    @model_validator(mode="after")
+    def _forms_of_different_names(self) -> Self:
+        names = self.form_names
+        if twice := next((n for i, n in enumerate(names) if n in names[:i]), None):
+            raise ValueError(f".forms: two forms are named {twice!r}; name one once, or rename it")
+        return self
 
 
 class LabelsConfig(Section):

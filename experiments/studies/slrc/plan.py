@@ -17,7 +17,7 @@ from faithscope.experiments.engine.tallies.input_report import InputReport, Trun
 from faithscope.experiments.engine.traces.given import cuts_of, groups_of
 from faithscope.experiments.engine.traces.plan import TracePlan
 from faithscope.experiments.engine.traces.plan import plan as plan_of_traces
-from faithscope.experiments.engine.units import NOTHING_ASKED, Key
+from faithscope.experiments.engine.units import Key
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.detectors import plan as detectors
 from faithscope.experiments.studies.slrc.detectors.units import with_units
@@ -84,11 +84,9 @@ class ChainsPlan(RunPlan[RunConfig, Item]):
         return [item for item in self.items if isinstance(item, UnreadChain)]
 
     def known_exclusions(self) -> Mapping[Key, str]:
-        """Units that measure nothing: as in the plan of traces, and those of judges about chains
-        without any step."""
+        """Units that measure nothing: as in the plan of traces and of judges."""
         of_traces = {} if self.traces is None else self.traces.known_exclusions()
-        empty = [item for item in self._unread if not item.chain.places]
-        return {**of_traces, **{i.key(s): NOTHING_ASKED for i in empty for s in i.units}}
+        return {**self.judged.known_exclusions(self.items), **of_traces}
 
     def remedies(self) -> Mapping[str, str]:
         return {} if self.traces is None else self.traces.remedies()

@@ -22,9 +22,14 @@ from faithscope.experiments.engine.forms.tasks import (
 from faithscope.experiments.engine.models.judging import Case, of_cases, put_to
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Reply
+from faithscope.probes.judge.template import Listed
 
 STEPS = ("He has 2 pens.", "Hm.", "He buys 3 more.", "So 5.")
-CHAIN = ChainView("How many?", STEPS, (0, 2, 3), "\n".join(STEPS), lambda i: as_lines(STEPS[:i]))
+VALUES = {"question": "How many?", "cot": "\n".join(STEPS), "steps": Listed(STEPS)}
+VALUES |= {"answer": "5", "cue": "I think it is 5.", "cue_target": "5"}
+CHAIN = ChainView(
+    "How many?", STEPS, (0, 2, 3), "\n".join(STEPS), lambda i: as_lines(STEPS[:i]), VALUES
+)
 
 
 def test_a_form_of_an_unknown_task_is_refused_with_a_guess(tmp_path: Path) -> None:
@@ -39,6 +44,10 @@ def test_a_packaged_form_shows_what_its_task_gives(name: str) -> None:
     form = trace_forms()[name]
     asks = list(form.judged.asks(form.form, CHAIN, "x"))
     steps = [one.about["step"] for one in asks]
+    if name == "answer_monitor":
+        assert steps == [NO_STEP, 0, 2, 3]
+        assert [STEPS[3] in one.ask.prompt for one in asks] == [False, False, False, True]
+        return
     assert steps == ([0, 2, 3] if form.judged.by_step else [None])
     assert [one.ask.id for one in asks] == ["x" if i is None else f"x {i}" for i in steps]
     for (ask, *_), step in zip(asks, steps, strict=True):
@@ -53,7 +62,7 @@ def test_a_packaged_form_shows_what_its_task_gives(name: str) -> None:
 
 def test_localisation_numbers_the_judged_steps_alone() -> None:
     form = trace_forms()["c2_localisation"].form
-    ((ask, about, places),) = TASKS["localisation"].asks(form, CHAIN, "x")
+    ((ask, about, places, _),) = TASKS["localisation"].asks(form, CHAIN, "x")
     assert (about, ask.high, places) == ({"step": None}, 2, (0, 2, 3))
     assert ask.values["cot"].splitlines() == [
         f"[Step {i}] {STEPS[j]}" for i, j in enumerate((0, 2, 3))
@@ -112,7 +121,7 @@ def _records(*verdicts: int | None, p: tuple[tuple[float, ...], ...] = ()) -> li
 def test_a_chain_has_one_verdict_of_all_its_judgements(
     task: str, records: list[dict[str, Any]], verdict: tuple[Any, ...]
 ) -> None:
-    assert verdict_of(TASKS[task], records) == verdict
+    assert verdict_of(TASKS[task], records) == (*verdict, None)
 
 
 def test_a_record_of_an_older_version_is_read_without_probabilities() -> None:

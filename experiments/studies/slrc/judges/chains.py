@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+import string
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,11 @@ from faithscope.experiments.data.given.chain import GivenChain
 from faithscope.experiments.data.given.steps import labels_of, segments
 from faithscope.experiments.engine.traces.sections import CutConfig
 from faithscope.interventions.scripts import length_in_letters
+from faithscope.interventions.trace import Sent
 from faithscope.probes.record import Record
 
+_IN_PROMPTS = {"cut", "options", "answers", "prompt", "gold", "cue", "cue_target", "bare_question"}
+"""Fields of a chain on which its records depend by what a prompt shows alone, if at all."""
 FILE = "benchmark/chains.jsonl"
 """Path, below the run folder, of the chains that no model of the run reads, as they were
 judged, one JSON object per line."""
@@ -44,6 +48,20 @@ class JudgedChain:
     answer: str | None
     cut: bool = False
     """Whether the chain's file says that a token limit cut the chain off."""
+    options: tuple[str, ...] = ()
+    """The question's options as judges read them: lettered, or the words of a label."""
+    answers: tuple[str, ...] = ()
+    """The closed set of answers; none for a number, or where the file does not tell."""
+    prompt: str | None = None
+    """The user message that the chain replies to."""
+    gold: str | None = None
+    """The right answer."""
+    cue: str | None = None
+    """The cue to an answer that stood in the prompt."""
+    cue_target: str | None = None
+    """The answer that the cue points to."""
+    bare_question: str = ""
+    """Text of the question without its options."""
 
     @property
     def text(self) -> str:
@@ -61,10 +79,9 @@ class JudgedChain:
 
     @property
     def sha256(self) -> str:
-        """Hash of everything that a record of the chain depends on: all but `cut`, which judges are
-        not told."""
-        held = asdict(self)
-        del held["cut"]
+        """Hash of everything that a record of the chain depends on besides the prompts: all but
+        `cut`, which judges are not told, and what forms alone show."""
+        held = {name: value for name, value in asdict(self).items() if name not in _IN_PROMPTS}
         return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
 
 
@@ -73,13 +90,13 @@ def judged_chain(chain: GivenChain, cut: CutConfig) -> JudgedChain:
     parts = list(segments(chain, cut.segmentation, cut.min_chars))
     counted = tuple(i is not None or length_in_letters(text) >= cut.min_chars for i, text in parts)
     options = None if chain.kind in ("number", "label") else chain.options
-    lettered = zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", options or (), strict=False)
-    listed = "".join(f"\n{letter}. {text}" for letter, text in lettered)
+    listed = lettered(options or ())
+    words = tuple(chain.options or ()) if chain.kind == "label" else ()
     return JudgedChain(
         chain.id,
         chain.dataset,
         chain.model,
-        chain.question + listed,
+        "\n".join((chain.question, *listed)),
         tuple(text for _, text in parts),
         counted,
         chain.steps is not None,
@@ -87,7 +104,31 @@ def judged_chain(chain: GivenChain, cut: CutConfig) -> JudgedChain:
         labels_of(chain, parts),
         chain.answer,
         chain.cut,
+        words or tuple(listed),
+        words or tuple(line[0] for line in listed),
+        chain.prompt or sent_text(chain.sent),
+        chain.gold,
+        chain.cue,
+        chain.cue_target,
+        chain.question,
     )
+
+
+def sent_text(sent: Sent | None) -> str | None:
+    """A prompt as it was sent, as text: rendered, or the messages with their roles if there are
+    several; None if it is not known."""
+    if sent is None or not sent.prompt:
+        return None
+    if isinstance(sent.prompt, str):
+        return sent.prompt
+    if len(sent.prompt) == 1:
+        return sent.prompt[0][1]
+    return "\n\n".join(f"{role}: {text}" for role, text in sent.prompt)
+
+
+def lettered(options: Sequence[str]) -> list[str]:
+    """Options as lines, `A. otter`."""
+    return [f"{a}. {text}" for a, text in zip(string.ascii_uppercase, options, strict=False)]
 
 
 def chain_of_trace(trace: Record) -> JudgedChain:

@@ -46,13 +46,16 @@ def chain_view(read: JudgeResults, name: str) -> ItemView:
     """A chain with what judges and labels say of each of its steps."""
     chain = read.chains[name]
     flags: dict[int, list[bool]] = defaultdict(list)
+    has: dict[int, list[str]] = defaultdict(list)
     for row in read.steps:
         if row["chain"] == name and row["flag"] is not None:
             flags[row["step"]].append(row["flag"])
+        elif row["chain"] == name and row["holds"] is not None:
+            has[row["step"]].append(f"{row['form']}: {'yes' if row['holds'] else 'no'}")
     steps = []
     for i, text in enumerate(chain.steps):
         n = f"flagged by {sum(flags[i])} of {len(flags[i])} judgements"
-        said = n if flags[i] else "not judged"
+        said = n if flags[i] else "; ".join(has[i]) or "not judged"
         labels = {name: of_steps[i] for name, of_steps in chain.step_labels.items()}
         blocks: list[Block] = [f"{said}."]
         blocks += [f"Its label {k} is {label}." for k, label in labels.items() if label is not None]

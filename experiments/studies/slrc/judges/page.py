@@ -22,7 +22,9 @@ SECTIONS = [
         "What judges say",
         "Per prompt, judge and model that wrote the chains. Flagged: something is wrong, as the "
         "prompt asks it: a step that is not sound, one that does not follow from those before it, "
-        "an unfaithful chain. Scores are higher where a chain is worse, whatever the prompt.",
+        "an unfaithful chain. Scores are higher where a chain is worse, whatever the prompt. A "
+        "prompt that asks for a property flags nothing: has it is the share of chains in which "
+        "the judge finds the property, and scores are higher for more of it.",
         tables=("judge_forms",),
         always=True,
     ),
@@ -31,7 +33,9 @@ SECTIONS = [
         "Judges and labels",
         "Judges compared with every label that says yes or no. A label of correctness and one of "
         "faithfulness are two things: a wrong step may be faithfully told, and a right one made "
-        "up. Where nearly all labels are one, Cohen’s κ falls towards 0 however well the two "
+        "up. A prompt that asks for a property is compared with the label as it stands, turned "
+        "only where the label’s name and the direction of the property contradict each other. "
+        "Where nearly all labels are one, Cohen’s κ falls towards 0 however well the two "
         "agree, and AC2 is to be read.",
         tables=("judge_agreement", "judge_localisation"),
     ),
@@ -68,10 +72,12 @@ def verdict(results: JudgeResults) -> Section:
     agreement = results.tables["judge_agreement"]
     lines = []
     for row in rows(results.tables["judge_forms"]):
-        flagged, score = row["flagged"], row["mean_score"]
+        flagged, holds, score = row["flagged"], row["holds"], row["mean_score"]
         says = (
             f"flags {percent(flagged)}"
             if flagged == flagged
+            else f"finds what is asked for in {percent(holds)}"
+            if holds == holds
             else f"gives a mean score of {score:.2f}"
             if score == score
             else "gives no verdict"
@@ -86,7 +92,8 @@ def verdict(results: JudgeResults) -> Section:
             )
         )
     text = (
-        "AUROC is how often a chain labelled wrong scores worse than another: .5 is chance. "
+        "AUROC is how often a chain labelled wrong scores worse than another, or one that is "
+        "labelled to have a property scores higher: .5 is chance. "
         f"Nothing is said of fewer than {CLASS} chains of either kind."
     )
     return Section("judges", "What judges find", text, blocks=[Bullets(lines)], always=True)

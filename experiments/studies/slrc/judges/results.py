@@ -15,6 +15,7 @@ from faithscope.experiments.analysis.traces.scores import place
 from faithscope.experiments.config.base import AT_HAND
 from faithscope.experiments.engine.folder import stored_config
 from faithscope.experiments.engine.forms import TaskForm, trace_forms
+from faithscope.experiments.engine.forms.tasks import JudgedTask
 from faithscope.experiments.engine.models.judges import READINGS
 from faithscope.experiments.engine.plan import PROMPTS
 from faithscope.experiments.engine.planfile import as_file_name
@@ -43,6 +44,7 @@ from faithscope.experiments.studies.slrc.judges.verdicts import (
     VERDICT,
     Row,
     chain_row,
+    measured,
     step_rows,
 )
 from faithscope.probes.record import Record
@@ -110,7 +112,7 @@ class JudgeResults:
         stages = {}
         for stage in dict.fromkeys(key[0] for key in self._planned):
             base, _, rest = stage.partition(".")
-            form = next((f for f in self.judges.forms if rest.endswith(f".{f}")), None)
+            form = next((f for f in self.judges.form_names if rest.endswith(f".{f}")), None)
             if base in READINGS and form is not None:
                 judge = rest.removesuffix(f".{form}")
                 stages[stage] = Asked(READINGS[base], judges.get(judge, judge), form)
@@ -136,8 +138,13 @@ class JudgeResults:
                 f"{self.run.path}: nothing is judged there yet, and there is nothing to tell; "
                 "`faithscope run` goes on with it"
             )
-        known = trace_forms(self.run.path / PROMPTS)
-        return {name: known[name] for name in self.judges.forms}
+        known = trace_forms(self.run.path / PROMPTS, any_name=True)
+        return {name: known[name] for name in self.judges.form_names}
+
+    @cached_property
+    def tasks(self) -> dict[str, JudgedTask]:
+        """Name of a form, or `FORM.FIELD` -> how its verdicts are read."""
+        return {name: t for form in self.forms.values() for name, t in form.of_name.items()}
 
     @cached_property
     def known(self) -> dict[str, Known]:
@@ -166,6 +173,8 @@ class JudgeResults:
         for r in self.run.records(*READINGS):
             asked = Asked(READINGS[r["probe"]], r["judge"], r["variant"])
             kept = {name: value for name, value in r.items() if name not in TEXTS}
+            if (form := self.forms.get(r["variant"])) and len(form.own) > 1:
+                kept["values"] = {n: v for n, v in r["values"].items() if n in form.own}
             of_unit.setdefault((asked, self.name_of(r)), []).append(kept)
         return of_unit
 
@@ -183,15 +192,17 @@ class JudgeResults:
             chain, records = self.chains[name], self.records.get((asked, name), [])
             without = self.known[name].excluded or (NOT_RUN if chain.places else NO_STEPS)
             without = FAILED if key in failed else without
-            row = chain_row(name, chain, self.forms[asked.form], asked, records, without)
-            chains.append(row)
-            steps += step_rows(chain, row, records) if records else ()
+            for of in measured(self.forms[asked.form], asked.reading):
+                own = of.records(records)
+                row = chain_row(name, chain, of, asked, own, without)
+                chains.append(row)
+                steps += step_rows(chain, row, of, own) if own else ()
         return chains, steps
 
     def _asked(self) -> Iterator[tuple[Key, str]]:
         """Key and name of every chain that is there and was to be judged, by judge, form and
         reading, in the order of the plan."""
-        forms = self.judges.forms if self.judges else []
+        forms = self.judges.form_names if self.judges else []
         judges = list(dict.fromkeys(asked.judge for asked in self.stages.values()))
         ordered = sorted(
             self.stages,
@@ -233,7 +244,7 @@ class JudgeResults:
             "every_verdict": every,
             "verdicts": verdicts,
             "steps": steps,
-            "held": tables.held_against_labels(verdicts, steps, self.chains, good),
+            "held": tables.held_against_labels(verdicts, steps, self.chains, good, self.tasks),
             "located": tables.located(verdicts, self.chains, good),
         }
         return make_tables(tables.TABLES, frames, how)
@@ -241,6 +252,7 @@ class JudgeResults:
     @cached_property
     def fates(self) -> pd.DataFrame:
         """What became of every chain with every judge, form and reading (`exclusions.FATES`)."""
-        every = pd.DataFrame(self.verdicts, columns=list(VERDICT))
-        counted_as = [self.known[row["chain"]].counted_as for row in self.verdicts]
+        verdicts = [row for row in self.verdicts if row["form"] in self.forms]
+        every = pd.DataFrame(verdicts, columns=list(VERDICT))
+        counted_as = [self.known[row["chain"]].counted_as for row in verdicts]
         return tables.fates(every, counted_as, self.report.cut == "kept")

@@ -15,7 +15,6 @@ from faithscope.experiments.analysis.comparison.scores import (
     trace_row,
 )
 from faithscope.experiments.analysis.traces.scores import label_rows, step_label_rows
-from faithscope.experiments.engine.forms.tasks import TASKS
 from faithscope.experiments.studies.slrc.judges.asking import Asked
 from faithscope.experiments.studies.slrc.judges.chains import JudgedChain, place_of
 from faithscope.experiments.studies.slrc.judges.results import JudgeResults
@@ -30,17 +29,20 @@ def judged_rows(read: JudgeResults) -> tuple[list[Row], list[Row]]:
     dollars = dollars_of(read.run.calls)
     items = []
     for row in read.verdicts:
-        asked = Asked(row["reading"], row["judge"], row["form"])
+        asked = Asked(row["reading"], row["judge"], row["form"].partition(".")[0])
         records = read.records.get((asked, row["chain"]), [])
         scored = row["reading"] == "scored"
-        rule = TASKS[row["task"]].rule
+        task = read.tasks[row["form"]]
+        rule, higher = task.rule, task.higher_is_faithful
+        if higher is None:
+            continue
         items.append(
             item_row(
                 {**(records[0] if records else row), **read.known[row["chain"]].place},
                 _name(row),
                 "judged",
                 row["score"],
-                higher_is_faithful=False,
+                higher_is_faithful=higher,
                 missing=f"judge: {row['outcome']}",
                 probability=scored and rule is not None,
                 rule=0.5 if scored and rule is not None else rule,
@@ -49,9 +51,10 @@ def judged_rows(read: JudgeResults) -> tuple[list[Row], list[Row]]:
         )
     steps = [
         {**read.known[row["chain"]].place, "measure": _name(row), "family": "judged"}
-        | {"step": row["step"], "value": row["score"], "higher_is_faithful": False}
+        | {"step": row["step"], "value": row["score"], "higher_is_faithful": higher}
         for row in read.steps
         if row["score"] is not None
+        and (higher := read.tasks[row["form"]].higher_is_faithful) is not None
     ]
     return items, steps
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,6 +25,7 @@ from faithscope.experiments.analysis.cells import (
     rows_without,
 )
 from faithscope.experiments.analysis.columns import Column
+from faithscope.experiments.analysis.comparison.scores import says_faithful
 from faithscope.experiments.analysis.label_cells import (
     AC2,
     ACCURACY,
@@ -37,7 +40,7 @@ from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import columns, count, groups, keep, numbers, only, rows
 from faithscope.experiments.analysis.traces.exclusions import FATES
 from faithscope.experiments.analysis.verdicts import UNCERTAIN
-from faithscope.experiments.engine.forms.tasks import NO_STEP
+from faithscope.experiments.engine.forms.tasks import NO_STEP, JudgedTask
 from faithscope.experiments.engine.tallies.reasons import CHAIN_CUT
 from faithscope.experiments.studies.slrc.judges.chains import JudgedChain
 from faithscope.experiments.studies.slrc.judges.verdicts import (
@@ -48,12 +51,13 @@ from faithscope.experiments.studies.slrc.judges.verdicts import (
 
 WAY = ("judge", "reading", "form")
 BY_WAY = ("judge", "reading", Column("form", "prompt", "The prompt that the judge was asked with."))
-CELL = (*WAY, "dataset", "model")
+CELL = (*WAY, "asks", "dataset", "model")
 LABEL = Column("label", meaning="Label that judges are compared with.")
 N_CUT = Kept(
     (Column("n_cut", "cut", "Chains cut off at the token limit: left out, or kept if so set."),)
 )
 FLAGGED = "Share in which the judge says that something is wrong."
+HOLDS = "Share in which the judge finds the property that the prompt asks for."
 WITHOUT_VERDICT = "Number without a reply that fits the form."
 
 
@@ -85,6 +89,7 @@ FORMS = Table(
     ("verdicts", "every_verdict"),
     (
         *BY_WAY,
+        Column("asks", meaning="Whether the prompt asks for an error, or for a property."),
         Column("dataset", "data set", "The data set that the questions are from."),
         Column("model", "written by", "The model that wrote the chains."),
     ),
@@ -103,12 +108,13 @@ FORMS = Table(
             "Class 2 of the faithful judge; in no rate.",
         ),
         Share("flagged", "flag", rows_known("flag"), meaning=FLAGGED),
+        Share("holds", "holds", rows_known("holds"), "has it", HOLDS),
         Numbers(
             (
                 Column(
                     "mean_score",
                     "mean score",
-                    "Higher is worse, whatever the prompt; 0 to 1.",
+                    "Higher is worse, or more of the property; 0 to 1.",
                     interval=True,
                 ),
             ),
@@ -137,8 +143,9 @@ STEPS = Table(
             label="chains or steps",
             meaning="Steps at this place that the judge was asked about.",
         ),
-        Count("n_without_verdict", _unknown("flag"), "without a verdict", WITHOUT_VERDICT),
+        Count("n_without_verdict", _unknown("flag", "score"), "without a verdict", WITHOUT_VERDICT),
         Share("flagged", "flag", rows_known("flag"), meaning=FLAGGED),
+        Share("holds", "holds", rows_known("holds"), "has it", HOLDS),
         N_CUT,
     ),
     prepare=_by_step,
@@ -153,28 +160,35 @@ def held_against_labels(
     steps: pd.DataFrame,
     chains: Mapping[str, JudgedChain],
     good: Sequence[str],
+    tasks: Mapping[str, JudgedTask],
 ) -> pd.DataFrame:
     """One row per verdict on a chain or step (`level`) and label that says yes or no of any chain
     or step: the label's value (`truth`, 1 where something is wrong), with the verdict's flag and
     score.
 
+    Of a form that asks for a property, `flag` is whether it is there, and `truth` whether the label
+    is true. A label that speaks against the property, by its name and by the form's direction, is
+    turned: its `truth` is 1 where it is false.
+
     A judge that names one step says nothing of the steps after it. So its reply decides which steps
     are compared, the named step always being the last of them, and its steps have no score here
     (`LOCALISATION` has its hits).
     """
-    of_one = set(keep(verdicts, rows_with(task="localisation")(verdicts))["form"])
+    of_one = {name for name, task in tasks.items() if task.names_a_step}
 
     def of_level(level: str, said: pd.DataFrame) -> Iterator[Row]:
         for way, of in groups(said, WAY):
             named = rows(of)
             for name in _labels(named, level, chains):
-                truth = [_label(r, name, level, chains, good) for r in named]
+                means = partial(_truth, tasks[way["form"]], name, good)
+                truth = [means(_label(r, name, level, chains)) for r in named]
                 if all(x is None for x in truth):
                     continue
                 for r, x in zip(named, truth, strict=True):
                     score = None if level == "step" and way["form"] in of_one else r["score"]
                     row = way | {"level": level, "label": name, "item": r["item"]}
-                    yield row | {"flag": r["flag"], "score": score, "truth": x}
+                    says = r["holds"] if tasks[way["form"]].is_property else r["flag"]
+                    yield row | {"flag": says, "score": score, "truth": x}
 
     lines = [*of_level("chain", verdicts), *of_level("step", steps)]
     return pd.DataFrame(lines, columns=list(HELD))
@@ -186,14 +200,23 @@ def _labels(same: Sequence[Row], level: str, chains: Mapping[str, JudgedChain]) 
     return list(dict.fromkeys(name for labels in named for name in labels))
 
 
-def _label(
-    row: Row, name: str, level: str, chains: Mapping[str, JudgedChain], good: Sequence[str]
-) -> bool | None:
+def _label(row: Row, name: str, level: str, chains: Mapping[str, JudgedChain]) -> Any:
     chain = chains[row["chain"]]
     if level == "chain":
-        return wrong(name, chain.labels.get(name), good)
+        return chain.labels.get(name)
     of_steps = chain.step_labels.get(name)
-    return None if of_steps is None else wrong(name, of_steps[row["step"]], good)
+    return None if of_steps is None else of_steps[row["step"]]
+
+
+def _truth(task: JudgedTask, name: str, good: Sequence[str], label: Any) -> bool | None:
+    if not task.is_property:
+        return wrong(name, label, good)
+    if not isinstance(label, bool) and label not in (0, 1):
+        return None
+    # a name that is no fault's need not speak for a chain: `mentions_cue`
+    speaks_for = True if name in good else None if says_faithful(name) else False
+    known = None not in (speaks_for, task.higher_is_faithful)
+    return bool(label) != (known and speaks_for != task.higher_is_faithful)
 
 
 def _compared(held: pd.DataFrame, how: Bootstrap) -> Mapping[str, int]:
@@ -224,10 +247,16 @@ AGREEMENT = Table(
             "labelled_wrong",
             "truth",
             label="wrong by the label",
-            meaning="Share of the labelled chains or steps that the label calls wrong, those "
-            "without a verdict too.",
+            meaning="Share of the labelled chains or steps that the label calls wrong, or calls to "
+            "have the property, those without a verdict too.",
         ),
-        Mean("flagged", "flag", rows_known("truth"), meaning=FLAGGED),
+        Mean(
+            "flagged",
+            "flag",
+            rows_known("truth"),
+            meaning="Share in which the judge says that something is wrong, or that the property "
+            "is there.",
+        ),
         Numbers((Column("n_without_verdict", "without a verdict", WITHOUT_VERDICT),), _compared),
         Count(
             "n_without_label",
