@@ -150,6 +150,26 @@ def test_a_run_without_a_number_for_the_table_is_named_with_the_reason(tmp_path:
     )
 
 
+def test_a_damaged_run_is_passed_over_with_the_reason_and_edited_tables_change_nothing(
+    tmp_path: Path,
+) -> None:
+    run, damaged = (stored(tmp_path / name, samples(GPT)) for name in ("gpt", "damaged"))
+    alone = said_by("reproduce", "slrc.table1", "--from", str(run)).out.splitlines()
+    (damaged / "input_report.json").write_text("[]")
+    (run / "tables").mkdir()
+    (run / "tables/slrc.csv").write_text(
+        "model,task,n,necessity\napi:openai/gpt-5.4,sst2,9,0.001\n"
+    )
+    said = said_by("reproduce", "slrc.table1", "--from", str(run), str(damaged))
+    assert said.code == 0
+    assert f"no number for this table from {damaged}: {damaged}/input_report.json: is damaged" in (
+        said.out
+    )
+    assert [line for line in alone if line.startswith("GPT-5.4 ")] == [
+        line for line in said.out.splitlines() if line.startswith("GPT-5.4 ")
+    ]
+
+
 @pytest.mark.slow
 def test_all_writes_every_table_and_a_page_that_counts_what_was_not_measured(
     tmp_path: Path,

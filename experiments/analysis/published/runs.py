@@ -148,8 +148,12 @@ def compared(paper: Paper, published: Published, cells: Sequence[Cell], runs: Ru
         elif not bool(beside(paper, published, cells, [numbers])["ours"].notna().any()):
             nothing.append(f"{run.path}: {_stands_nowhere(published, numbers)}")
         else:
+            try:
+                lines = [*tally_of_run(run.path).lines(), *run.warnings]
+            except UserError as error:
+                nothing.append(f"{run.path}: {str(error).removeprefix(f'{run.path}: ')}")
+                continue
             measured.append(numbers)
-            lines = [*tally_of_run(run.path).lines(), *run.warnings]
             tallies += [f"{run.path}: {line}" for line in lines]
     table = beside(paper, published, cells, measured)
     return Beside(paper, published, table, measured, nothing, tallies)

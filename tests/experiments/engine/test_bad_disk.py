@@ -195,6 +195,19 @@ def test_a_folder_in_the_place_of_a_file_is_named(tmp_path: Path, finished_copy:
         assert f"{records}: is " in refused(*command)
 
 
+def test_a_damaged_input_report_and_lost_traces_are_errors_with_a_remedy(
+    tmp_path: Path, finished_copy: str
+) -> None:
+    run = tmp_path / "t"
+    report, traces = run / "input_report.json", run / "records/traces.main.jsonl"
+    whole = report.read_bytes()
+    report.write_bytes(whole[:-20])
+    assert f"{report}: is damaged (" in refused("report", run)
+    report.write_bytes(whole)
+    traces.write_bytes(b"".join(traces.read_bytes().splitlines(keepends=True)[:-1]))
+    assert "traces are lost, which `faithscope run` writes anew" in refused("report", run)
+
+
 @pytest.fixture(scope="session")
 def damaged(tmp_path_factory: pytest.TempPathFactory) -> Damaged:
     return Damaged(tmp_path_factory.mktemp("damaged"))
