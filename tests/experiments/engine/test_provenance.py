@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from dataclasses import replace
@@ -14,6 +15,7 @@ import pytest
 
 from faithscope import load_run
 from faithscope.experiments.cli import main
+from faithscope.experiments.engine import environment
 from faithscope.experiments.engine.environment import ROOT, commit, source
 from faithscope.experiments.engine.folder import read_environment
 from faithscope.experiments.engine.merge import merge
@@ -244,6 +246,22 @@ def test_the_code_has_a_name_that_its_changes_change(tmp_path: Path) -> None:
 def test_a_run_of_a_checkout_keeps_its_commit() -> None:
     head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, cwd=ROOT)
     assert (commit() or "").removesuffix("+changes") == head.stdout.strip()
+
+
+def test_the_index_of_a_checkout_is_only_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git would refresh it under a lock, which a killed run leaves in the user's checkout."""
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
+    file, index = tmp_path / "a", tmp_path / ".git/index"
+    file.write_text("a")
+    for words in (["init", "-q"], ["add", "a"], ["commit", "-qm", "a"]):
+        subprocess.run([*git, *words], check=True)
+    os.utime(file, (1, 1))
+    before = index.read_bytes()
+    monkeypatch.setattr(environment, "ROOT", tmp_path)
+    assert not (commit() or "+changes").endswith("+changes")
+    assert index.read_bytes() == before
 
 
 @pytest.mark.takes("a run is made twice")
