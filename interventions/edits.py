@@ -137,7 +137,7 @@ def corrupt_step(
     rule: Callable[[str, int], Change | None] = corruption,
 ) -> Trace:
     """The trace with one step made to say something else by `rule`
-    (`interventions.corrupt.corruption`).
+    (`interventions.corrupt.corruption`), or as its file says, if a mistake was given for the step.
 
     Only tokens that overlap the changed characters are encoded anew: every other id stays.
 
@@ -152,7 +152,8 @@ def corrupt_step(
     """
     at = _require_step(trace, step)
     part = trace.part(trace.steps[at])
-    change = rule(part.step.text, seed)
+    change = _given_mistake(trace, at) if rule is corruption else None
+    change = change or rule(part.step.text, seed)
     if change is None:
         raise NotCorruptible(
             f"{_name(trace)}: step {step} ({part.step.text.strip()!r}) has no number, no word with "
@@ -191,6 +192,24 @@ def corrupt_step(
         f"{part.step.text[change.start : change.end]!r} changed to {change.new!r}; replace the "
         "step by ids of your own"
     )
+
+
+def _given_mistake(trace: Trace, step: int) -> Change | None:
+    """What the mistake that was given for a step changes in its text; None if none was given."""
+    given, old = trace.origin.given, trace.steps[step].text
+    said = None if given is None else given.edits.get("mistake", {}).get(step)
+    if said is None:
+        return None
+    new = old[: len(old) - len(old.lstrip())] + said.strip() + old[len(old.rstrip()) :]
+    start = _shared(old, new)
+    kept = _shared(old[start:][::-1], new[start:][::-1])
+    return Change(start, len(old) - kept, new[start : len(new) - kept], "given")
+
+
+def _shared(one: str, other: str) -> int:
+    """Number of characters with which both texts begin."""
+    pairs = zip(one, other, strict=False)
+    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def remark_after_step(

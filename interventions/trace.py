@@ -149,6 +149,10 @@ class GivenUncued:
     answer: str | None
 
 
+GIVEN_EDITS = ("mistake", "paraphrase")
+"""Kinds of other texts for a step that may be given with a chain."""
+
+
 @dataclass(frozen=True)
 class Given:
     """Provenance of a given chain (one written elsewhere), with its file's data about it."""
@@ -183,6 +187,9 @@ class Given:
     """Which chain of its pair this one is."""
     uncued: GivenUncued | None = None
     """The uncued chain of a cued one."""
+    edits: dict[str, dict[int, str]] = field(default_factory=dict)
+    """Kind of edits that were made elsewhere (`mistake`, `paraphrase`) -> index of a step -> its
+    text after the edit; a kind that other chains of the file have may have no step here."""
 
 
 @dataclass(frozen=True)

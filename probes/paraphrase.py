@@ -38,10 +38,10 @@ PROMPT = (
     "Rewrite the following text in other words. Convey exactly the same information, and keep "
     "every number and every name. The text is:\n\n{text}"
 )
-NO_RULE = "no_rule_for_it"
+NO_RULE, NOT_GIVEN = "no_rule_for_it", "no_paraphrase_given"
 EMPTY, UNCHANGED, CUT = "paraphrase_empty", "paraphrase_unchanged", "paraphrase_cut"
 OTHER_NUMBERS, NOT_WRITABLE = "paraphrase_changes_numbers", "paraphrase_not_writable"
-STEP_REASONS = (EMPTY, UNCHANGED, CUT, OTHER_NUMBERS, NOT_WRITABLE, NO_RULE)
+STEP_REASONS = (EMPTY, UNCHANGED, CUT, OTHER_NUMBERS, NOT_WRITABLE, NO_RULE, NOT_GIVEN)
 """Reasons why a step has no paraphrase that could be put in its place."""
 NONE_LEFT = "no_step_paraphrased"
 """Why an item is left out: none of its steps has a paraphrase."""
@@ -106,7 +106,8 @@ class Rewording:
 def paraphrase(
     model: Model, trace: Trace, asking: Asking, settings: ParaphraseSettings
 ) -> list[Record]:
-    """A record for each writer, its name the variant; the fields are those of `reworded_answers`.
+    """A record for each writer, its name the variant, and one called `given` where paraphrases were
+    given for chains of the file; the fields are those of `reworded_answers`.
 
     In a task in no natural language the model cannot be asked for a paraphrase, which a record
     says; rules work there, too, if a text has what they exchange.
@@ -120,11 +121,18 @@ def paraphrase(
             rewordings[writer] = by_rule(model, trace)
         elif asking.spoken:
             rewordings[writer] = by_model(model, trace, settings)
+    given = trace.origin.given
+    if given is not None and (texts := given.edits.get("paraphrase")) is not None:
+        rewordings["given"] = Rewording(texts, reasons=dict.fromkeys(_indices(trace), NOT_GIVEN))
     records = reworded_answers(model, trace, asking, rewordings, settings) if rewordings else []
     unasked = [w for w in settings.writers if w not in rewordings]
     if len(asking.answers) < 2:
         unasked = []
     return [*(record(trace, "paraphrase", w, None, excluded=NO_WORDS) for w in unasked), *records]
+
+
+def _indices(trace: Trace) -> list[int]:
+    return [step.index for step in trace.counted_steps]
 
 
 def reworded_answers(

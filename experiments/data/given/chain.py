@@ -76,6 +76,9 @@ class GivenChain:
     """Which chain of its pair this one is."""
     uncued: GivenChain | None = None
     """The uncued chain of a cued one."""
+    edits: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    """Kind of edits that were made elsewhere -> index of a given step -> its text after the edit; a
+    kind that other chains of the file have may have no step here."""
     where: str = ""
     """Place of the chain for messages: `mine.jsonl, line 3`."""
     group: str | None = None

@@ -29,6 +29,7 @@ are joined with `/`."""
 KNOWN = (
     *("id", "dataset", "question", "prompt", "reasoning", "steps", "options", "kind", "gold"),
     *("answer", "model", "sample", "finish", "truncated", "prefilled", "cue", "cue_target"),
+    *("prompt_raw", "assistant_prefix", "cued_question"),
     *("labels", "cued", "reversed", "pair", "cue_name", "cue_place", "cue_mention"),
     *(f"{of}_{what}" for of in ("cued", "reversed") for what in ("reasoning", "answer", "prompt")),
     *("reversed_question", "reversed_gold"),

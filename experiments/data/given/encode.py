@@ -74,6 +74,7 @@ def given_trace(
         trace = _in_steps(model, question, chain, parts, settings)
     if tail is not None:
         trace = replace(trace, tail_ids=tail[0], tail_text=tail[1])
+    index_of = {i: n for n, (i, _) in enumerate(parts)}
     given = Given(
         asked.file,
         asked.format,
@@ -90,6 +91,7 @@ def given_trace(
         chain.pair,
         chain.condition,
         None if asked.uncued is None else _uncued(model, asked.uncued, settings),
+        {kind: {index_of[i]: t for i, t in of.items()} for kind, of in chain.edits.items()},
     )
     # a token that also holds text of the chain's model counts as that model's
     ends = accumulate(map(len, trace.pieces))

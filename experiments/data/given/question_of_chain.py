@@ -24,7 +24,7 @@ ANSWERED_BY: dict[AnswerKind, str] = {
 
 
 _RARE = ("cut", "prefilled", "cue", "cue_target", "cue_name", "cue_mention", "cue_place")
-_RARE += ("pair", "condition", "uncued", "sent")
+_RARE += ("pair", "condition", "uncued", "sent", "edits")
 """Fields of a chain that few files tell of."""
 
 

@@ -23,6 +23,7 @@ from faithscope.experiments.data.given.columns import (
     stored,
     stored_beside,
 )
+from faithscope.experiments.data.given.edits import with_edits
 from faithscope.experiments.data.given.fine_cot import FINE_COT
 from faithscope.experiments.data.given.inspect_log import INSPECT
 from faithscope.experiments.data.given.pairs import PAIRS
@@ -94,6 +95,7 @@ def read_chains(
     seed: int = 0,
     columns: Columns | None = None,
     rules: ReadingRules | None = None,
+    edits: Path | None = None,
 ) -> Chains:
     """The chains of a file, of a folder, or of given rows.
 
@@ -107,6 +109,7 @@ def read_chains(
         columns: a reader's column -> the file's (`columns.Columns`); those of a mapping stored
             beside the file hold for columns that are not in it.
         rules: what the user says of the file that its columns do not tell.
+        edits: file of edits of the chains that were made elsewhere (`edits.with_edits`).
 
     Raises:
         UserError: no reader or several readers know the layout, a row does not fit its reader, or
@@ -153,6 +156,7 @@ def read_chains(
         chains = [replace(c, model=named.get(c.model, c.model)) for c in reader.chains(rows)]
     for chain in chains:
         _check_prompt(chain)
+    chains = chains if edits is None else with_edits(chains, edits)
     chains = with_own_ids(chains) if own_ids else _once(chains)
     drawn = random.Random(f"chains-{seed}").sample(range(len(chains)), len(chains))[:limit]
     kept = tuple(chains[i] for i in sorted(drawn))

@@ -116,15 +116,15 @@ def read_given(
     seed: int = 0,
     columns: Columns | None = None,
     rules: ReadingRules | None = None,
+    edits: Path | None = None,
 ) -> Chains:
     """The chains of a file, a folder, a run folder, or given rows.
 
     Raises:
         UserError: as for `read_chains`; or a run folder holds no traces.
     """
-    return read_chains(
-        source, format, limit, ALL, writers=writers, seed=seed, columns=columns, rules=rules
-    )
+    how = {"columns": columns, "rules": rules, "edits": edits}
+    return read_chains(source, format, limit, ALL, writers=writers, seed=seed, **how)
 
 
 def groups_of(chains: Chains) -> Grouping:

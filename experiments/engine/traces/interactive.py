@@ -113,6 +113,7 @@ def given_traces(
     columns: Columns | None = None,
     marks: StatedMarks | None = None,
     options: Sequence[str] = (),
+    edits: str | Path | None = None,
     settings: TraceSettings | None = None,
 ) -> list[Trace]:
     """Chains that were written elsewhere, as traces of a model that reads them.
@@ -130,6 +131,7 @@ def given_traces(
             `{"question": "problem", "reasoning": "output.cot"}`.
         marks: marks around the reasoning in replies, as `traces.marks` in a config.
         options: options of every question, if the file has none, as `traces.options`.
+        edits: a file of edits that were made elsewhere, as `traces.edits`.
 
     Raises:
         UserError: the file has no known layout or several, a row does not fit, or a text cannot be
@@ -140,7 +142,10 @@ def given_traces(
     if marks is not None and (problem := marks_problem(marks)):
         raise UserError(problem)
     rules = ReadingRules(marks, tuple(options))
-    read = read_given(path, format, limit, seed=settings.seed, columns=columns, rules=rules)
+    of = None if edits is None else Path(edits).expanduser()
+    read = read_given(
+        path, format, limit, seed=settings.seed, columns=columns, rules=rules, edits=of
+    )
     return [
         given_trace(model, question_of_chain(c, read.file, read.format, task, kind), settings)
         for c in read.chains

@@ -163,6 +163,9 @@ class GivenConfig(Section):
     """Marks around the reasoning in the replies of the file: a name (`think_tags`, `seed_think`, …;
     see `faithscope docs given`), [OPENER, CLOSER], or `none` where marks are text; null knows all
     of the table, and refuses replies with others."""
+    edits: StrictStr | None = None
+    """A file of edits of the chains' steps that were made elsewhere: rows of `id`, `step`, `kind`
+    (`mistake`, `paraphrase`, `rollout`) and `text`. Probes that make such edits take these."""
     group: Annotated[StrictStr | None, Field(min_length=1)] = None
     """Column of the file that names the group of each chain, the unit of intervals and tests:
     chains of one template, passage or topic. null groups chains of the same question, and of
@@ -182,7 +185,8 @@ class GivenConfig(Section):
         with files_read(self.group) as files:
             rules = ReadingRules(self.marks, tuple(self.options))
             named = self.writers, seed, self.columns
-            chains = read_given(path, self.format, self.limit, *named, rules)
+            edits = expanded(self.edits)
+            chains = read_given(path, self.format, self.limit, *named, rules, edits)
         if self.group is not None:
             places = [chain.where for chain in chains.chains]
             groups = groups_read(files, places, self.group, "traces.group")

@@ -45,6 +45,7 @@ N_REASONS = {
     "paraphrase_changes_numbers": ("other numbers", "Steps whose numbers it changes."),
     "paraphrase_not_writable": ("not writable", "Steps the tokenizer cannot write so."),
     "no_rule_for_it": ("no rule", "Steps without an equation that a rule rewords."),
+    "no_paraphrase_given": ("none given", "Steps for which `traces.edits` gives no paraphrase."),
 }
 WORDS = {NO_WORDS: "task is in no natural language", NONE_LEFT: "no step could be paraphrased"}
 
