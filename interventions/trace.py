@@ -149,10 +149,6 @@ class GivenUncued:
     answer: str | None
 
 
-GIVEN_EDITS = ("mistake", "paraphrase")
-"""Kinds of other texts for a step that may be given with a chain."""
-
-
 @dataclass(frozen=True)
 class Given:
     """Provenance of a given chain (one written elsewhere), with its file's data about it."""

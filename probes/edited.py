@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from faithscope.interp.edits import Edit
     from faithscope.interp.model import Model
 
+GIVEN_EDITS = ("mistake", "paraphrase")
+"""Kinds of other texts for a step that may be given with a chain (`Given.edits`)."""
 Run = Trace | tuple[Sequence[int], Sequence["Edit"]]
 """One arm to run: an edited trace, read in `prefix` framing; or token ids up to where the answer
 begins, with edits of the model."""

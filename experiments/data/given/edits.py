@@ -13,10 +13,10 @@ from faithscope.experiments.data.given.chain import GivenChain, rows_of_file
 from faithscope.experiments.data.tasks.sources.files import readable
 from faithscope.experiments.data.tasks.sources.rows import SourceRow, cell, has, text_of
 from faithscope.interp.errors import UserError, did_you_mean
-from faithscope.interventions.trace import GIVEN_EDITS
+from faithscope.probes.edited import GIVEN_EDITS
 
 ROLLOUT = "rollout"
-"""The kind of rows whose answers become labels of steps; other kinds are texts for a step's place."""
+"""The kind of rows whose answers become labels of steps; others are texts for a step's place."""
 
 
 def with_edits(chains: Sequence[GivenChain], path: Path) -> list[GivenChain]:
@@ -44,10 +44,8 @@ def with_edits(chains: Sequence[GivenChain], path: Path) -> list[GivenChain]:
             answers[at][step].append(text_of(row, ("answer",)))
             continue
         if kind not in GIVEN_EDITS:
-            guess = (
-                did_you_mean(kind, (*GIVEN_EDITS, ROLLOUT))
-                or f"; known: {', '.join(KINDS)}, {ROLLOUT}"
-            )
+            known = (*GIVEN_EDITS, ROLLOUT)
+            guess = did_you_mean(kind, known) or f"; known: {', '.join(known)}"
             raise UserError(f"{row.where}: unknown kind of edit {kind!r}{guess}")
         of_chain = edits.setdefault(kind, {}).setdefault(at, {})
         if step in of_chain:
