@@ -72,6 +72,22 @@ FILES = (
     ),
     Stored(
         "Joe-Occhipinti/unfaithfulness_steering",
+        "data/behavioural/hinted_2025-09-24.jsonl",
+        lambda raw: 2 * _lines(raw),  # one without the hint, one with it
+        {
+            **_JOE,
+            "reasoning": "baseline_generated_text",
+            "answer": "baseline_answer_letter",
+            "cued_reasoning": "biased_generated_text",
+            "cued_answer": "hinted_answer_letter",
+            "cue": "hint_template",
+            "cue_target": "hint_letter",
+            "cue_place": "=above",
+            "labels": "bias_label",
+        },
+    ),
+    Stored(
+        "Joe-Occhipinti/unfaithfulness_steering",
         "data/annotated/annotated_hinted_2025-09-24.jsonl",
         columns={
             **_JOE,

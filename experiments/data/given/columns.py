@@ -25,7 +25,7 @@ Columns = Mapping[str, str | Sequence[str] | Mapping[str, str]]
 """A reader's column -> the file's: a name, or a dotted path into objects and lists
 (`answers.0.letter`), where `*` is each entry, a chain of its own (`samples.*.cot`). `options`,
 `labels` and `id` may name several: `labels` may give them names of its own, and the parts of an id
-are joined with `/`."""
+are joined with `/`. `=TEXT` is no column but the value of all rows (`model: =org/name`)."""
 KNOWN = (
     *("id", "dataset", "question", "prompt", "reasoning", "steps", "options", "kind", "gold"),
     *("answer", "model", "sample", "finish", "truncated", "prefilled", "cue", "cue_target"),
@@ -39,8 +39,9 @@ _ALSO_KNOWN = ("target", "correct_answer", "answer_idx", "answerKey", "choices",
 """Columns that are read under their own names, too."""
 _SEVERAL = {"id": (list,), "options": (list,), "labels": (list, dict)}
 _LABEL = "label_"
-_EACH = "*"
+_EACH, _IS = "*", "="
 _ABSENT = object()
+_PLACE = re.compile(r"\{([\w.]+)\}")
 _Path = tuple[str, ...]
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
@@ -139,6 +140,8 @@ def renamed(rows: Sequence[SourceRow], columns: Columns, file: str) -> list[Sour
             values[name] = "/".join(map(str, several)) if name == "id" else several
             if len(pairs) == 1:
                 values[name] = several[0]
+                if name == "cue":
+                    values[name] = _filled(several[0], row)
                 if name == "reasoning" and keys and not is_filled(several[0]):
                     values[name] = ""  # a sample that was not given is counted
             sources[name] = tuple(source for _, source in pairs)
@@ -154,6 +157,14 @@ def renamed(rows: Sequence[SourceRow], columns: Columns, file: str) -> list[Sour
         guess = did_you_mean(path, have) or f"; it has {', '.join(have)}"
         raise UserError(f"{key}: no row of {file} has a column {path!r}{guess}")
     return done
+
+
+def _filled(text: Any, row: SourceRow) -> Any:
+    """A text whose places are columns of the row, `the answer is {letter}`, with their values."""
+    if not isinstance(text, str):
+        return text
+    held = {name: _at(row, tuple(name.split(".")))[0] for name in set(_PLACE.findall(text))}
+    return _PLACE.sub(lambda m: m[0] if held[m[1]] is _ABSENT else str(held[m[1]]), text)
 
 
 def _paths(columns: Columns) -> Iterator[tuple[str, tuple[_Path, ...]]]:
@@ -211,6 +222,8 @@ def _at(row: SourceRow, path: _Path) -> tuple[Any, str]:
     Objects and lists on the way may be JSON text, as in CSV.
     """
     plain = row.cells.plain
+    if path[0].startswith(_IS):
+        return ".".join(path).removeprefix(_IS).strip(), ""
     for n in range(len(path), 0, -1):
         called = columns_called(row, ".".join(path[:n]))
         column = next((c for c in called if is_filled(plain[c])), called[0] if called else None)

@@ -119,7 +119,7 @@ class Cells(Mapping[str, Any]):
         """The plain values, whose reading marks no column."""
         self._file = FileRead("") if file is None else file
         self._filled = dict(filled or {})
-        self._sources = sources or {}
+        self._sources = dict(sources or {})
 
     def __getitem__(self, name: str) -> Any:
         self._file.asked.update(self._sources.get(name, (name,)))
@@ -149,9 +149,13 @@ class Cells(Mapping[str, Any]):
         """Cells with other columns, of the same row.
 
         Args:
-            sources: a new column -> the columns of the file whose values it has.
+            sources: a new column -> these cells' columns whose values it has.
         """
-        return Cells(values, self._file, self._filled, sources)
+        of_file = {
+            name: tuple(own for one in of for own in self._sources.get(one, (one,)))
+            for name, of in sources.items()
+        }
+        return Cells(values, self._file, self._filled, self._sources | of_file)
 
     def name_row(self, row: str, own: str) -> None:
         """Gives a row of the file its own id, by which its group is found, too."""

@@ -53,6 +53,16 @@ def test_any_columns_are_read_by_a_mapping(tmp_path: Path, ending: str) -> None:
     assert set(files[0].unused) == {"answer", "n_cue_answer", "note"}
 
 
+def test_a_value_may_hold_for_all_rows_and_a_cue_has_its_places_filled(tmp_path: Path) -> None:
+    row = {"q": "1 + 1?", "cot": "Two. So 2.", "hint": "I think it is {letter} {x}.", "letter": "3"}
+    columns = {"question": "q", "reasoning": "cot", "cue": "hint", "cue_target": "letter"}
+    path = write_rows(tmp_path / "x.jsonl", row)
+    (chain,) = read_chains(path, columns=columns | {"model": "=org/name-1.5b"}).chains
+    assert (chain.model, chain.cue, chain.cue_target) == (
+        *("org/name-1.5b", "I think it is 3 {x}.", "3"),
+    )
+
+
 def test_a_mapping_beside_the_file_is_used_and_the_commands_own_comes_first(tmp_path: Path) -> None:
     path = write_rows(tmp_path / "x.jsonl", ROW | {"better": "So the dog. It barks."})
     (tmp_path / "x.columns.yaml").write_text(json.dumps(COLUMNS))
