@@ -231,12 +231,12 @@ def write_chains(
     """
     if isinstance(model, TextModel):
         return None if trace.question.sent else _said(model, trace, asking, messages)
+    thinking = trace.origin.sampling.get("thinking")
+    if sent_otherwise(trace, asking) or not is_rendered(model, trace, asking):
+        return None
     # Not at the top: it brings torch, which listing the probes need not wait for.
     from faithscope.interp.responses import split_response
 
-    thinking = trace.origin.sampling.get("thinking")
-    if not is_rendered(model, trace, asking):
-        return None
     prompts = {n: model.prompt(m.turns, m.system, thinking) for n, m in messages.items()}
     most = max_new_tokens or 2 * (len(trace.reasoning_ids) + len(trace.tail_ids)) + 64
     prefixes = [prompt.ids for prompt in prompts.values()]
@@ -262,6 +262,17 @@ def write_chains(
             cut=cut,
         )
     return chains, cost_of(model, prefixes, execution, room=limits)
+
+
+def sent_otherwise(trace: Trace, asking: Asking) -> bool:
+    """Whether the trace's prompt, as it was sent, surely is no rendering of the task's message: it
+    lacks the message, or has others, or the model's turn was begun with words."""
+    sent = trace.question.sent
+    if sent is None:
+        return False
+    lacks = isinstance(sent.prompt, str) and asking.asked.strip() not in sent.prompt
+    others = isinstance(sent.prompt, tuple) and len(sent.prompt) > 1
+    return lacks or others or bool(re.search(r"\w{3,} +\w", sent.prefix))
 
 
 def is_rendered(model: Model, trace: Trace, asking: Asking) -> bool:

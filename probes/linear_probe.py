@@ -84,11 +84,11 @@ def linear_probe(
         FloatingPointError: a state is not finite in the stored precision; the message names the
             item.
     """
+    if model.structure.unknown is not None:
+        return [record(trace, "linear_probe", "", None, excluded=NO_STREAM)]
     # Not at the top: it brings torch, which listing the probes need not wait for.
     from faithscope.interp.forest import Branch
 
-    if model.structure.unknown is not None:
-        return [record(trace, "linear_probe", "", None, excluded=NO_STREAM)]
     steps = trace.counted_steps
     if not steps:
         raise ValueError(

@@ -77,13 +77,14 @@ def message_ids(model: Model, message: Message) -> tuple[int, ...]:
     system message goes where the template puts it; a template without that role gets it before the
     user message, with a blank line between (`interp.prompts.render`).
     """
+    tokenizer, fmt = model.tokenizer, model.format
     # Not at the top: it brings torch, which listing the probes need not wait for.
     from faithscope.interp.prompts import render_direct
 
     turns = message.turns
     if message.system is not None:
         turns = [{"role": "system", "content": message.system}, *turns]
-    return render_direct(model.tokenizer, model.format, turns).ids
+    return render_direct(tokenizer, fmt, turns).ids
 
 
 def opening_labels(labels: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

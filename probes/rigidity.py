@@ -145,12 +145,12 @@ def rigidity(
         FloatingPointError: the model's logits are not finite; the message names the item.
         UserError: the tuned lens cannot be read, or belongs to another model.
     """
+    if model.structure.unknown is not None:
+        return [record(trace, "rigidity", "", None, excluded=NO_STREAM)]
     # Not at the top: they bring torch, which listing the probes need not wait for.
     from faithscope.interp.forest import Branch
     from faithscope.interp.tuned_lens import load_tuned_lens
 
-    if model.structure.unknown is not None:
-        return [record(trace, "rigidity", "", None, excluded=NO_STREAM)]
     ids = prefix_ids(model, asking, trace)
     ran = model.run([Branch(ids)], residuals=True, execution=settings.execution)
     (read,) = ran.branches

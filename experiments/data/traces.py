@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import TypeAdapter
 
-from faithscope.experiments.data.numbers import canonical_number
+from faithscope.experiments.data.asking import asking_for, is_marked
 from faithscope.experiments.data.sent import sent_prompt
 from faithscope.experiments.data.tasks import Task, get_task
 from faithscope.experiments.data.tasks.own import OWN
+from faithscope.experiments.data.tasks.own import question as question_of_row
 from faithscope.experiments.data.tasks.sources.prompts import PREFIX, RAW, sent_of
 from faithscope.experiments.data.tasks.sources.rows import SourceRow
-from faithscope.interp.control import encode_marks
 from faithscope.interp.errors import UserError
 from faithscope.interp.generation import Generation, Sampling, room_for, seeds_of
 from faithscope.interp.prompts import Prompt
@@ -33,10 +33,9 @@ from faithscope.interventions import (
     from_ids,
     split_conclusion,
 )
-from faithscope.probes.framing import Asking, ask, prefix_ids
+from faithscope.probes.framing import ask, prefix_ids
 from faithscope.probes.graded import log_distribution
 from faithscope.probes.record import Record, head, is_right
-from faithscope.probes.text_model import Message, TextModel
 
 if TYPE_CHECKING:
     from faithscope.interp.backends import Backend
@@ -218,54 +217,11 @@ def exclusion(trace: Trace) -> str | None:
     """
     if not trace.reasoning_ids and not trace.tail_ids:
         return "empty_generation"
-    if _is_marked(trace) and not trace.tail_ids:
+    if is_marked(trace) and not trace.tail_ids:
         return "reasoning_unclosed"
     if len(trace.counted_steps) < LEAST_STEPS:
         return f"fewer_than_{LEAST_STEPS}_steps"
     return None
-
-
-def _is_marked(trace: Trace) -> bool:
-    return trace.origin.sampling.get("reasoning_format", "none") != "none"
-
-
-def asking_for(model: Model | TextModel, task: Task, trace: Trace) -> Asking:
-    """The words in which `task` asks again about an edited `trace`.
-
-    Text after a cue is parsed as its continuation, a reply without a cue as a whole response. The
-    labels are those of the unedited trace for every edit.
-    """
-    question = trace.question
-    here = not isinstance(model, TextModel)
-    closer_ids: tuple[int, ...] = ()
-    if here and _is_marked(trace) and model.format.closer:
-        closer_ids = encode_marks(model.tokenizer, model.format.closer)
-
-    prompts = task.direct_prompts(question)
-    given = trace.origin.given
-    direct_prompts = {p.name: Message(p.user, p.system) for p in prompts}
-
-    def parse(text: str) -> str | None:
-        for cue in (task.answer_cue, task.reprompt_cue):
-            if cue and text.startswith(cue):
-                return task.parse_continuation(text[len(cue) :], question)
-        return task.parse(text, question)
-
-    return Asking(
-        answer_cue=task.answer_cue,
-        labels=task.labels(question, trace.unedited),
-        parse=parse,
-        necessity_prompt=lambda reasoning: task.necessity_prompt(question, reasoning),
-        sufficiency_prompt=lambda step: task.sufficiency_prompt(question, step),
-        kind=question.kind,
-        reprompt_cue=task.reprompt_cue if here else "",
-        asked=task.cot_prompt(question) if given is None else given.prompt,
-        direct_prompts=direct_prompts,
-        parse_reply=lambda text: task.parse(text, question),
-        spoken=bool(direct_prompts),
-        own_cues=partial(task.cues, question) if task.cues else None,
-        closer_ids=closer_ids,
-    )
 
 
 def make_trace(
@@ -286,11 +242,12 @@ def make_trace(
         text: the question alone; the prompt around it comes from the task, unless `prompt` is
             given, whose last message it then is by default.
         kind: `number`; `label`, answered by one of `options`; `choice`, answered by the letter of
-            one of `options`. By default the task's kind, `number` without a task.
+            one of `options`. By default the task's kind; without a task `choice` with options, and
+            `number` without, as for rows of a file (`faithscope docs data`).
         task: task whose words to ask in, by name or as an object; by default words like SLRC's that
             suit the kind.
-        gold: the right answer, if known. A number is then among the answers that `score_answer`
-            scores, whatever the model wrote.
+        gold: the right answer, if known: the letter or the text of an option, or a number, which is
+            then among the answers that `score_answer` scores, whatever the model wrote.
         prompt: the whole prompt in place of the task's: a text that is rendered already, control
             tokens included, or messages (`{"role": …, "content": …}`), which the model's template
             renders.
@@ -298,25 +255,27 @@ def make_trace(
             step by step:".
 
     Raises:
-        UserError: the kind needs options, or is not the task's kind; there is neither question nor
+        UserError: question, kind, options and right answer do not fit, as for a row of a file; the
+            kind is not the task's; there is neither question nor
             prompt; or the prompt cannot be rendered.
     """
     chosen = get_task(task) if isinstance(task, str) else task or OWN
     if None not in (kind, chosen.kind) and kind != chosen.kind:
         raise UserError(f"task {chosen.name!r} has answers of kind {chosen.kind!r}, not {kind!r}")
-    kind = kind or chosen.kind or "number"
-    options = chosen.options if options is None else tuple(options)
-    if kind != "number" and len(options or ()) < 2:
-        raise UserError(f"kind {kind!r} needs at least two options, got {options!r}")
-    if kind == "number" and gold is not None:
-        gold = canonical_number(gold) or gold
-    given = {RAW: prompt if prompt is None or isinstance(prompt, str) else list(prompt)}
-    sent = sent_of(SourceRow("question", given | {PREFIX: prefix}, "make_trace"))
-    if not text and sent is not None and sent.prompt is not None:
-        text = sent.prompt if isinstance(sent.prompt, str) else sent.prompt[-1][1]
+    sent = {RAW: prompt if prompt is None or isinstance(prompt, str) else list(prompt)}
+    sent |= {PREFIX: prefix}
+    if not text and prompt:
+        last = sent_of(SourceRow("question", sent, "make_trace"))
+        prompts = last.prompt if last and last.prompt else ""
+        text = prompts if isinstance(prompts, str) else prompts[-1][1]
     if not text.strip():
         raise UserError("make_trace: neither a question nor a prompt; give one of them")
-    question = Question("question", chosen.name, text, kind, gold, options, sent=sent)
+    options = chosen.options if options is None else options
+    row: dict[str, Any] = {"question": text, "gold": gold, "kind": kind or chosen.kind, **sent}
+    if options is not None:
+        row["options"] = options if isinstance(options, str) else list(options)
+    question = question_of_row(SourceRow("question", row, "make_trace"))
+    question = replace(question, dataset=chosen.name, task=chosen.name)
     return make_traces(model, [(chosen, question)], settings)[0]
 
 

@@ -30,6 +30,7 @@ from faithscope.experiments.engine.planfile import (
 )
 from faithscope.experiments.engine.tallies.input_report import FILE as INPUT_REPORT
 from faithscope.experiments.engine.tallies.input_report import InputReport
+from faithscope.experiments.engine.tallies.reasons import WORDS
 from faithscope.experiments.engine.tallies.tally import Tally, forecast_of
 from faithscope.experiments.engine.units import Key
 from faithscope.experiments.files import make_folder, remove, write_atomically
@@ -117,10 +118,13 @@ class RunPlan(ABC, Generic[C, Item]):
         """Tally of the items that can be measured, as far as is known before the run."""
         if self.prepares:
             return Tally(0, 0, 0, {}, input_report=self.input_report, ahead=True)
-        stages = study_of(self.config.model_dump(mode="json")).stages()
+        study = study_of(self.config.model_dump(mode="json"))
         index = Index.of(self.config.run_dir)
-        tally = forecast_of(self.items, index, stages, self.known_exclusions())
-        return replace(tally, input_report=self.input_report, remedies=self.remedies())
+        tally = forecast_of(self.items, index, study.stages(), self.known_exclusions())
+        # a study's words for its own reasons are loaded only if needed, with all that it imports
+        words = study.report().reasons if set(tally.reasons) - set(WORDS) else {}
+        report, remedies = self.input_report, self.remedies()
+        return replace(tally, input_report=report, remedies=remedies, words=words)
 
     @abstractmethod
     def work(self, store: Store, shard: Shard) -> Work:

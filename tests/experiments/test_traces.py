@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from run_files import write_rows
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
@@ -214,10 +217,44 @@ def test_a_question_of_ones_own(plain: Model) -> None:
     assert set(score_answer(plain, trace)) == {"A", "B", "C"}
     trace = make_trace(plain, "It was fun.", task="sentiment", settings=settings)
     assert set(score_answer(plain, trace)) == {"positive", "negative"}
-    with pytest.raises(UserError, match="kind 'label' needs at least two options"):
+    with pytest.raises(UserError, match="make_trace: no column 'options'"):
         make_trace(plain, "So?", "label")
     with pytest.raises(UserError, match="'sentiment' has answers of kind 'label', not 'number'"):
         make_trace(plain, "So?", "number", task="sentiment")
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"options": ["owl", "otter"], "gold": "otter"},
+        {"options": ["owl", "otter"], "gold": "B", "kind": "label"},
+        {"gold": "7 apples"},
+        {"gold": "otter"},
+        {"options": ["owl"]},
+        {"options": ["owl", "otter"], "gold": "bat"},
+        {"options": ["owl", "otter"], "gold": 1},
+        {"options": ["owl", "otter"], "kind": "number"},
+        {"kind": "choice"},
+        {"question": "<|im_start|>user\nWhich?"},
+    ],
+)
+def test_a_question_in_python_is_refused_and_accepted_as_one_in_a_file(
+    plain: Model, tmp_path: Path, row: dict[str, Any]
+) -> None:
+    row = {"question": "Which swims?", **row}
+    path = write_rows(tmp_path / "mine.jsonl", row)
+    settings = TraceSettings(max_new_tokens=2)
+    given = {**row, "text": row["question"]}
+    del given["question"]
+    try:
+        (asked,) = get_task("own").load(LoadSettings(path))
+    except UserError as error:
+        said = str(error).partition("line 1: ")[2]
+        with pytest.raises(UserError, match=re.escape(f"make_trace: {said}")):
+            make_trace(plain, **given, settings=settings)
+    else:
+        made = make_trace(plain, **given, settings=settings).question
+        assert replace(made, id=asked.id) == replace(asked, task="own")
 
 
 COUNTING = "First 3 + 4 makes 71. Then 12 comes on top. Now take 5 away. That leaves 40."

@@ -2,7 +2,8 @@
 
 A trace is named by dataset, task, item and model. Where two runs have a trace of the same name,
 their scores are joined only if the traces agree as far as the config asks (`same`): in their token
-ids, in their text, or in the question alone. An equal name alone never joins two traces.
+ids, in their text, or in the question alone; readings of one given chain, by the hash of the chain
+in its file, have one text. An equal name alone never joins two traces.
 """
 
 from __future__ import annotations
@@ -209,7 +210,7 @@ def join(
             two values for one trace.
     """
     as_named = {name: _places(scores.traces) for name, scores in sources.items()}
-    sources = _with_one_name(sources)
+    sources = _with_one_text(_with_one_name(sources))
     names, of_features = (_names(sources, of) for of in (_measured, _read))
     traces, items, steps = [], [], []
     features: dict[str, dict[tuple[str, ...], np.ndarray]] = {}
@@ -287,6 +288,30 @@ def _with_one_name(sources: Mapping[str, Scores]) -> dict[str, Scores]:
         features = {k: {named(p): v for p, v in of.items()} for k, of in s.features.items()}
         resolved[name] = Scores(told(s.items), told(s.traces), told(s.steps), features)
     return resolved
+
+
+def _with_one_text(sources: Mapping[str, Scores]) -> dict[str, Scores]:
+    """The sources with one digest of the text for each given chain.
+
+    Readers of one given chain may hold different parts of it: a model that marks no reasoning
+    leaves out the closing statement of the answer, and a judge reads it. The digest is that of a
+    trace that was not given, where one of the same place has one of these texts, such as the trace
+    of the run that wrote the chain.
+    """
+    every = pd.concat([scores.traces for scores in sources.values()])
+    texts: dict[tuple[Any, ...], set[str]] = defaultdict(set)
+    written: dict[tuple[str, ...], set[str]] = defaultdict(set)
+    for place, given, text in zip(_places(every), every["given"], every["text"], strict=True):
+        (texts[*place, given] if given else written[place]).add(text)
+    one = {key: min(of & written[key[:-1]] or of) for key, of in texts.items() if len(of) > 1}
+
+    def named(frame: pd.DataFrame) -> pd.DataFrame:
+        rows_of = zip(_places(frame), frame["given"], frame["text"], strict=True)
+        return frame.assign(text=[one.get((*place, given), text) for place, given, text in rows_of])
+
+    return {
+        name: Scores(s.items, named(s.traces), s.steps, s.features) for name, s in sources.items()
+    }
 
 
 def _bare(dataset: str, item: str, model: str) -> str:
@@ -396,9 +421,11 @@ def _check_common(sources: Mapping[str, Scores], joins: pd.DataFrame, same: str)
 def _one_per_trace(traces: pd.DataFrame) -> pd.DataFrame:
     """One row per trace; each column has the value of the first source that knows it."""
     columns = [c for c in TRACES if c not in PLACE]
-    table = traces.replace({c: {"": None} for c in ("ids", "text", "question", "excluded")})
+    table = traces.replace(
+        {c: {"": None} for c in ("ids", "text", "given", "question", "excluded")}
+    )
     first = table.groupby(list(KEY), sort=False, dropna=False)[columns].first().reset_index()
-    text = ["ids", "text", "question", "excluded"]
+    text = ["ids", "text", "given", "question", "excluded"]
     first[text] = first[text].fillna("")
     return first.sort_values(list(KEY), kind="stable").reset_index(drop=True)
 

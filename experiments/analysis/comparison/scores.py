@@ -86,6 +86,7 @@ TRACES = {
     **{name: "" for name in PLACE},
     "ids": "digest of prompt and reasoning as token ids; empty where there are none",
     "text": "digest of the reasoning as text",
+    "given": "hash of the given chain in its file; empty for a chain that a model wrote here",
     "question": "digest of the question alone",
     "n_steps": "steps that an intervention may touch",
     "n_tokens": "of the reasoning",
@@ -215,6 +216,7 @@ def trace_row(
     question: str,
     reasoning: str,
     ids: Sequence[Any] | None = None,
+    given: str = "",
     **traits: Any,
 ) -> dict[str, Any]:
     """One row of `Scores.traces`.
@@ -222,11 +224,13 @@ def trace_row(
     Args:
         about: a record, or the columns `PLACE`.
         ids: prompt and reasoning as token ids; None where there are none.
+        given: hash of the given chain (`GivenChain.sha256`); "" if the chain was not given.
         traits: the other columns of `TRACES`, as far as they are known.
     """
     row = {name: _plain(about.get(name)) for name in PLACE}
     row |= {"ids": "" if ids is None else digest(ids), "text": digest(reasoning)}
     row |= {
+        "given": given,
         "question": question_digest(question),
         "excluded": traits.pop("excluded", None) or "",
     }

@@ -49,7 +49,14 @@ HARMLESS: Mapping[str, str] = {
 """Pattern of config keys (or sections) that leave a number what it is -> what they change."""
 SILENT = (
     *("*.attempts", "*.base_url", "*.extra_body", "*.max_model_len", "*.dtype", "*.revision"),
-    *("*.marks", "*.structured", "*.thinking", "*.reasoning_effort", "*.reasoning_tokens"),
+    *(
+        "*.marks",
+        "traces.gold_is",
+        "*.structured",
+        "*.thinking",
+        "*.reasoning_effort",
+        "*.reasoning_tokens",
+    ),
     *("*.max_tokens", "*.max_new_tokens", "*.answer_tokens", "*.top_p", "*.length_normalise"),
     *(
         "*.group",

@@ -58,6 +58,7 @@ def row_of_trace(trace: Record, settled: float | None = None) -> dict[str, Any]:
         question=trace["question"]["text"],
         reasoning="".join(trace["pieces"]),
         ids=[trace["prompt_ids"], trace["reasoning_ids"]] if tokens else None,
+        given=_given(trace).get("sha256", ""),
         n_steps=sum(step["counted"] for step in trace["steps"]),
         n_tokens=len(trace["reasoning_ids"]) if tokens else None,
         correct=is_right(trace.get("answer"), trace["question"]["gold"]),

@@ -8,7 +8,7 @@ from typing import Any, TypedDict, TypeVar
 
 from faithscope.experiments.data.expressions import same_answer
 from faithscope.experiments.data.given.chain import joined
-from faithscope.experiments.data.given.rules import rules
+from faithscope.experiments.data.given.rules import note, rules
 from faithscope.experiments.data.numbers import canonical_number, reads_as_number
 from faithscope.experiments.data.tasks.sources.gold import (
     agreed,
@@ -18,17 +18,28 @@ from faithscope.experiments.data.tasks.sources.gold import (
     right_answer,
     stated,
 )
-from faithscope.experiments.data.tasks.sources.json_text import NotJson, check_depth, json_of
+from faithscope.experiments.data.tasks.sources.json_text import (
+    NotJson,
+    check_depth,
+    json_of,
+    printed_value,
+)
 from faithscope.experiments.data.tasks.sources.options import (
     LETTERS,
+    Options,
     has_options,
+    name_of,
+    options_in,
     options_of,
+    short,
     stated_kind,
 )
 from faithscope.experiments.data.tasks.sources.rows import SourceRow, cell, has, usable
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import AnswerKind
 
+_WHOLE = re.compile(r"\s*(\d{1,3})(?:\.0*)?\s*")
+"""A whole number, which may be the index of an option."""
 Parsed = TypeVar("Parsed", list[Any], dict[str, Any])
 
 
@@ -39,6 +50,27 @@ class Facts(TypedDict):
     options: tuple[str, ...] | None
     gold: str | None
     answer: str | None
+
+
+def with_options_of_question(
+    row: SourceRow, gold: Sequence[str], answer: str | None, question: str
+) -> tuple[SourceRow, str]:
+    """A row with the options that stand in the text of its question, and the text without them; the
+    row and the text as they are where there are none, where the row has options, or where neither
+    right answer nor answer is the letter or the text of one.
+
+    Args:
+        gold, answer: as for `facts_of`.
+    """
+    if has_options(row) or stated_kind(row) == "number":
+        return row, question
+    options, rest = options_in(question)
+    said = [str(v) for v in stated(row, gold).values() if isinstance(v, str | int | float)]
+    words = [v for v in (*said, answer or "") if v.strip() and not _WHOLE.fullmatch(v)]
+    if options is None or not any(by_name(options, word) for word in words):
+        return row, question
+    note("options are read from the text of the question")
+    return SourceRow(row.id, row.cells | {"options": [*options.texts]}, row.where), rest
 
 
 def facts_of(row: SourceRow, gold: Sequence[str], answer: str | None = None) -> Facts:
@@ -52,8 +84,8 @@ def facts_of(row: SourceRow, gold: Sequence[str], answer: str | None = None) -> 
             the gold answer's form: a letter, or a label's text.
 
     Raises:
-        UserError: the kind is unknown, options cannot be read, a gold answer is none of them, or
-            two gold answers differ.
+        UserError: the kind is unknown, options cannot be read, a gold answer is none of them or is
+            not written as the user says (`rules.GoldIs`), or two gold answers differ.
     """
     said, kind = stated(row, gold), stated_kind(row)
     if not has_options(row) and rules().options:
@@ -62,17 +94,70 @@ def facts_of(row: SourceRow, gold: Sequence[str], answer: str | None = None) -> 
     elif has_options(row):
         options, kind = options_of(row), kind or "choice"
     else:
+        if said and rules().gold_is is not None and kind != "number":
+            raise UserError(
+                f"{row.where}: traces.gold_is says that {next(iter(said))!r} names an option, and "
+                "the row has none; give a column options, or take traces.gold_is out"
+            )
         texts = {name: usable(value, repr(name), row) for name, value in said.items()}
         agreed({name: canonical_number(text) or plain(text) for name, text in texts.items()}, row)
         right = next(iter(texts.values()), None)
+        if right is not None and kind != "number" and re.fullmatch(r"\(?[A-Z]\)?[.:]?", right):
+            note("the right answer is a letter, and the file has no options: give a column options")
         if kind is None and right is not None and reads_as_number(right):
             kind = "number"
         return Facts(kind=kind, options=None, gold=right, answer=answer)
-    right = right_answer(options, said, kind, row) if said else None
+    right = _right(options, said, kind, row) if said else None
+    if answer is not None and (at := _index(answer)) is not None:
+        answer = options.names[options.places.index(at)] if at in options.places else answer
     meant = set() if answer is None else by_name(options, answer)
     if len(meant) == 1:
         answer = as_answered(options, LETTERS[meant.pop()], kind)
     return Facts(kind=kind, options=options.texts, gold=right, answer=answer)
+
+
+def _index(value: Any) -> int | None:
+    """The place, from 0, that a whole number names where right answers are indices; else None."""
+    how = rules().gold_is
+    whole = _WHOLE.fullmatch(str(value))
+    if how not in ("index0", "index1") or whole is None:
+        return None
+    return int(whole[1]) - (how == "index1")
+
+
+def _right(options: Options, said: Mapping[str, Any], kind: AnswerKind, row: SourceRow) -> str:
+    """The right option as an answer of its kind, written as the user says.
+
+    Raises:
+        UserError: as for `right_answer`; or a value is not written so.
+    """
+    how = rules().gold_is
+    if how is None:
+        index = next((name for name, v in said.items() if _WHOLE.fullmatch(str(v))), None)
+        if index is not None and not by_name(options, str(said[index])):
+            raise UserError(
+                f"{row.where}: {index!r} is {said[index]!r}, and the options are "
+                f"{', '.join(map(short, options.texts))}; if that is the index of an option, say "
+                "whether it counts from 0 or from 1 (traces.gold_is: index0 or index1)"
+            )
+        return right_answer(options, said, kind, row)
+    letters: dict[str, str] = {}
+    for name, value in said.items():
+        text, at = usable(value, repr(name), row), _index(value)
+        if how == "text":
+            places = [i for i, own in enumerate(options.texts) if plain(own) == plain(text)]
+        elif how == "letter" or at is None:
+            places = sorted(by_name(options, text)) if name_of(text) else []
+        else:
+            places = [options.places.index(at)] if at in options.places else []
+        if len(places) != 1:
+            raise UserError(
+                f"{row.where}: {name!r} is {short(text)!r}, which is no {how} of one of the "
+                f"{len(options.texts)} options; give another traces.gold_is, or mend the row"
+            )
+        letters[name] = LETTERS[places[0]]
+    agreed(letters, row)
+    return as_answered(options, next(iter(letters.values())), kind)
 
 
 def is_right(facts: Facts) -> bool | None:
@@ -139,9 +224,10 @@ def parsed(row: SourceRow, name: str, kind: type[Parsed], of: str = "") -> Parse
             value = json_of(value, f"{row.where}: {what}")
             check_depth(value, f"{row.where}: {what}")
         except NotJson as error:
-            raise UserError(
-                f"{row.where}: {what} is a str that is no JSON ({error}); give {wanted}"
-            ) from error
+            if (value := printed_value(value)) is None:
+                raise UserError(
+                    f"{row.where}: {what} is a str that is no JSON ({error}); give {wanted}"
+                ) from error
     if not isinstance(value, kind):
         problem = "missing" if value is None else f"a {type(value).__name__}"
         raise UserError(f"{row.where}: {what} is {problem}; give {wanted}")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -15,6 +18,11 @@ from faithscope.probes.declared_cues import Place
 
 SPLIT = "test"
 """The dataset split that is read if a folder has several."""
+
+
+_RARE = ("cut", "prefilled", "cue", "cue_target", "cue_name", "cue_mention", "cue_place")
+_RARE += ("pair", "condition", "uncued", "sent", "edits")
+"""Fields of a chain that few files tell of."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +92,19 @@ class GivenChain:
     group: str | None = None
     """The chain's group in a column that was read for it, "" where the cell is empty; None if none
     was read. It decides nothing that is measured."""
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of all that the file says of the chain."""
+        left_out = ("where", "group")
+        content = {name: v for name, v in asdict(self).items() if name not in left_out}
+        content["uncued"] = self.uncued and self.uncued.sha256
+        for name in _RARE:
+            # chains whose file does not tell of it keep earlier versions' ids
+            if not content[name]:
+                del content[name]
+        text = json.dumps(content, sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()
 
     def __post_init__(self) -> None:
         at = 0

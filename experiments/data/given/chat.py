@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from faithscope.experiments.data.given.cells import ENDED, facts_of, parsed, text, was_cut
+from faithscope.experiments.data.given.cells import (
+    ENDED,
+    facts_of,
+    parsed,
+    text,
+    was_cut,
+    with_options_of_question,
+)
 from faithscope.experiments.data.given.chain import GivenChain, Reader
 from faithscope.experiments.data.given.thinking import (
     TOOL_ROLES,
@@ -89,13 +96,15 @@ def chain(row: SourceRow) -> GivenChain:
             f"{row.where}: 'answer' could be the right answer or the one in the reply; call the "
             "right one 'gold', and leave the other out: it is read from the reply"
         )
+    question = text(row, "question") or said_by_user
+    about, question = with_options_of_question(about, GOLD, answer, question)
     facts = facts_of(about, GOLD, answer)
     has_kind = facts["options"] is not None or facts["kind"] is not None
     check_unread(about, of_chain=True, has_kind=has_kind)
     return GivenChain(
         id=text(row, "id") or row.id,
         dataset=text(row, "dataset") or "chat",
-        question=text(row, "question") or said_by_user,
+        question=question,
         reasoning=reasoning,
         **facts,
         model=text(row, "model") or "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING
@@ -10,7 +11,6 @@ from faithscope.experiments.data.given.chain import GivenChain
 from faithscope.experiments.data.given.question_of_chain import QuestionOfChain
 from faithscope.experiments.data.given.steps import labels_of, segments
 from faithscope.experiments.data.sent import sent_prompt
-from faithscope.interp.control import control_token_at_an_end, encode_marks
 from faithscope.interp.errors import UserError
 from faithscope.interp.turns import refusal_of
 from faithscope.interventions import (
@@ -55,7 +55,11 @@ def given_trace(
     sampling: dict[str, object] = {"tokens": "characters", "reasoning_format": "none"}
     origin = Origin(model.name, seed=settings.seed)
     if not isinstance(model, TextModel):
-        if sign := control_token_at_an_end(model.tokenizer, asked.prompt):
+        # Not at the top: it imports transformers, which a dry run need not wait for.
+        from faithscope.interp.control import control_token_at_an_end, encode_marks
+
+        sign = control_token_at_an_end(model.tokenizer, asked.prompt)
+        if sign is not None and question.sent is None:
             raise UserError(f"{chain.where}: {refusal_of(sign, 'prompt')}")
         prompt = sent_prompt(model, question, asked.prompt, settings.thinking)
         prompt_ids = prompt.ids
@@ -74,8 +78,34 @@ def given_trace(
         trace = _in_steps(model, question, chain, parts, settings)
     if tail is not None:
         trace = replace(trace, tail_ids=tail[0], tail_text=tail[1])
-    index_of = {i: n for n, (i, _) in enumerate(parts)}
-    given = Given(
+    uncued = None if asked.uncued is None else _uncued(model, asked.uncued, settings)
+    given = provenance(asked, parts, uncued)
+    # a token that also holds text of the chain's model counts as that model's
+    ends = accumulate(map(len, trace.pieces))
+    prefilled = sum(end <= chain.prefilled for end in ends)
+    origin = replace(origin, sampling=sampling, prefilled=prefilled, given=given)
+    return replace(
+        trace,
+        prompt_ids=prompt_ids,
+        answer=asked.answer,
+        finish="length" if chain.cut else "stop",
+        origin=origin,
+    )
+
+
+def provenance(
+    asked: QuestionOfChain,
+    parts: Sequence[tuple[int | None, str]],
+    uncued: GivenUncued | None,
+) -> Given:
+    """The file's data about a chain, as its trace has them.
+
+    Args:
+        parts: (index of the given step, text) of all stretches; empty for a chain without steps.
+        uncued: the uncued chain of a given pair.
+    """
+    chain, index_of = asked.chain, {i: n for n, (i, _) in enumerate(parts)}
+    return Given(
         asked.file,
         asked.format,
         chain.model,
@@ -90,19 +120,11 @@ def given_trace(
         chain.cue_mention,
         chain.pair,
         chain.condition,
-        None if asked.uncued is None else _uncued(model, asked.uncued, settings),
-        {kind: {index_of[i]: t for i, t in of.items()} for kind, of in chain.edits.items()},
-    )
-    # a token that also holds text of the chain's model counts as that model's
-    ends = accumulate(map(len, trace.pieces))
-    prefilled = sum(end <= chain.prefilled for end in ends)
-    origin = replace(origin, sampling=sampling, prefilled=prefilled, given=given)
-    return replace(
-        trace,
-        prompt_ids=prompt_ids,
-        answer=asked.answer,
-        finish="length" if chain.cut else "stop",
-        origin=origin,
+        uncued,
+        {
+            kind: {index_of[i]: t for i, t in of.items() if i in index_of}
+            for kind, of in chain.edits.items()
+        },
     )
 
 

@@ -6,25 +6,28 @@ Inspect has no field for stands in the metadata of each sample, under `OWN`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter
 
-from faithscope.experiments.data.given.cells import facts_of, was_cut
+from faithscope.experiments.data.given.cells import facts_of, was_cut, with_options_of_question
 from faithscope.experiments.data.given.chain import GivenChain, Reader
+from faithscope.experiments.data.given.rules import leave_out
 from faithscope.experiments.data.given.thinking import (
     Parted,
     apart,
     chain_of,
     joined,
+    reasoning_text,
     refuse_tools,
 )
 from faithscope.experiments.data.numbers import canonical_number
 from faithscope.experiments.data.tasks.sources.gold import plain
 from faithscope.experiments.data.tasks.sources.rows import SourceRow, begin_file, usable
 from faithscope.interp.errors import UserError
+from faithscope.interventions.trace import Sent
 
 _MISSING = ("nan", "none", "null")
 """Texts that stand for a missing target in some logs."""
@@ -33,6 +36,8 @@ OWN = "faithscope"
 """Key of the metadata, of a log and of each sample, that an export from a run writes."""
 LABEL = "label_"
 """Beginning of the metadata keys that hold labels, as of columns in rows of your own."""
+TOOLS = "tools were called, and the text after a tool's result depends on it"
+"""Why a sample is left out."""
 _CHAINS = TypeAdapter(GivenChain)
 
 
@@ -81,10 +86,11 @@ def _unread(sample: Any) -> Iterator[tuple[str, Any]]:
             yield f"metadata.{name}", value
     for name, score in _foreign_scores(sample).items():
         yield f"scores.{name}.explanation", score.explanation
+        for key, value in (score.metadata or {}).items():
+            if not _is_label(value):
+                yield f"scores.{name}.metadata.{key}", value
     if own is not None and sample.scores:
         yield "scores that faithscope measured", True
-    if len([m for m in sample.messages if m.role == "user"]) > 1:
-        yield "the user's messages before the last question", True
     for name in ("store", "files", "setup", "error", "limit"):
         if value := getattr(sample, name, None):
             yield name, value
@@ -109,8 +115,9 @@ def chain_of_sample(sample: Any, dataset: str, model: str, id: str, where: str) 
     messages of the model in a row are one reply.
 
     Reasoning that a service withholds is replaced by its summary, or, without one, by nothing.
-    Scores are labels `score_NAME`; so are metadata whose keys begin with `LABEL`. Several targets
-    that are not one answer give no right answer; the label `targets` holds them.
+    Scores are labels `score_NAME`, and short values in a score's metadata `score_NAME_KEY`; so are
+    metadata whose keys begin with `LABEL`. Several targets that are not one answer give no right
+    answer; the label `targets` holds them.
 
     Args:
         sample: an `EvalSample`.
@@ -120,11 +127,13 @@ def chain_of_sample(sample: Any, dataset: str, model: str, id: str, where: str) 
         where: place of the sample, for messages.
 
     Raises:
-        UserError: the question is empty, the target is none of the choices, tools were called, or
-            metadata under `OWN` are not those of an export.
+        UserError: the question is empty, the target is none of the choices, tools were called,
+            the conversation does not begin with the user, a message holds anything but text and
+            reasoning, or metadata under `OWN` are not those of an export.
     """
     row = SourceRow(id, {}, where)
     refuse_tools((i for i, m in enumerate(sample.messages) if _is_of_tools(m)), row.where)
+    _check_messages(sample.messages, row.where)
     user = [m.text for m in sample.messages if m.role == "user"]
     system = [m.text for m in sample.messages if m.role == "system"]
     if isinstance(sample.input, str):
@@ -132,9 +141,7 @@ def chain_of_sample(sample: Any, dataset: str, model: str, id: str, where: str) 
     else:
         question = next((m.text for m in reversed(sample.input) if m.role == "user"), "")
     cut = was_cut(*(c.stop_reason for c in (sample.output.choices if sample.output else ())))
-    labels = {
-        f"score_{name}": _known(score.value) for name, score in _foreign_scores(sample).items()
-    }
+    labels = dict(_score_labels(sample))
     labels |= {
         name.removeprefix(LABEL): value
         for name, value in sample.metadata.items()
@@ -144,6 +151,7 @@ def chain_of_sample(sample: Any, dataset: str, model: str, id: str, where: str) 
         return _own(sample, labels, cut, where)
     reasoning, answer = _reply(sample, "\n\n".join([*system, *user]), row.where)
     targets, gold = _targets(sample)
+    question = usable(question, "the input", row)
     cells: dict[str, Any] = {"gold": gold}
     if sample.choices:
         # a target is the letter of a choice's place, whatever letters the choices begin with
@@ -153,18 +161,79 @@ def chain_of_sample(sample: Any, dataset: str, model: str, id: str, where: str) 
     said_by_scorer = next((s.answer for s in scores.values() if s.answer), None)
     if gold is None and targets:
         labels["targets"] = targets
+    answer = said_by_scorer or answer
+    earlier = _earlier(sample.messages, row.where)
+    stated = SourceRow(row.id, cells, row.where)
+    stated, question = with_options_of_question(stated, ("gold",), answer, question)
     return GivenChain(
         id=row.id,
         dataset=dataset,
-        question=usable(question, "the input", row),
+        question=question,
         reasoning=reasoning,
-        **facts_of(SourceRow(row.id, cells, row.where), ("gold",), said_by_scorer or answer),
+        **facts_of(stated, ("gold",), answer),
         model=model,
-        prompt="\n\n".join([*filter(None, system), *user]) if len(user) == 1 else None,
+        prompt="\n\n".join([*filter(None, system), *user]) if user and not earlier else None,
+        sent=Sent(earlier) if earlier else None,
         labels=labels,
         cut=cut,
         where=row.where,
     )
+
+
+def _check_messages(messages: Sequence[Any], where: str) -> None:
+    """Check that a conversation begins with the user, and that all messages are text.
+
+    Raises:
+        UserError: they are not; with the remedy.
+    """
+    roles = [m.role for m in messages]
+    begins = next((i for i, role in enumerate(roles) if role != "system"), 0)
+    if "user" in roles and (roles[begins] != "user" or "system" in roles[begins:]):
+        raise UserError(
+            f"{where}: the roles of its messages are {', '.join(roles)}; a conversation begins "
+            "with the user, or with system messages before, so take the sample out"
+        )
+    for i, message in enumerate(messages):
+        parts = message.content if isinstance(message.content, list) else []
+        other = next((p.type for p in parts if p.type not in ("text", "reasoning")), None)
+        if other is not None:
+            raise UserError(
+                f"{where}: message {i} ({message.role}) holds a part of type {other!r}, which is "
+                "neither text nor reasoning; take the sample out"
+            )
+
+
+def _earlier(messages: Sequence[Any], where: str) -> tuple[tuple[str, str], ...]:
+    """Role and text of each message up to the user's last one, system messages as one, where turns
+    of user and model precede that; empty if none do. Models are shown no earlier thinking."""
+    roles = [m.role for m in messages]
+    if roles.count("user") < 2:
+        return ()
+    last = max(i for i, role in enumerate(roles) if role == "user")
+    system = "\n\n".join(m.text for m in messages if m.role == "system")
+    turns = [
+        (m.role, _parted(m, "", where)[1].strip() if m.role == "assistant" else m.text)
+        for m in messages[: last + 1]
+        if m.role != "system"
+    ]
+    return tuple([("system", system), *turns] if system else turns)
+
+
+def _score_labels(sample: Any) -> Iterator[tuple[str, Any]]:
+    """(name, value) of the labels that the scores of a sample are."""
+    for name, score in _foreign_scores(sample).items():
+        if isinstance(score.value, Mapping):
+            yield from ((f"score_{name}_{key}", _known(v)) for key, v in score.value.items())
+        else:
+            yield f"score_{name}", _known(score.value)
+        for key, value in (score.metadata or {}).items():
+            if _is_label(value):
+                yield f"score_{name}_{key}", _known(value)
+
+
+def _is_label(value: Any) -> bool:
+    """Whether a value in a score's metadata is short enough to be a label."""
+    return isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= 40)
 
 
 def _own(sample: Any, labels: Mapping[str, Any], cut: bool, where: str) -> GivenChain:
@@ -225,15 +294,26 @@ def _parted(message: Any, prompt: str, where: str) -> Parted:
         return apart(message.content, where, prompt)
     blocks = [b for b in message.content if b.type == "reasoning"]
     marked, said = apart(message.text, where, prompt)
-    texts = [(b.summary or "") if b.redacted else b.reasoning for b in blocks]
+    texts = [
+        b.summary or "" if b.redacted or not b.reasoning.strip() else reasoning_text(b.reasoning)
+        for b in blocks
+    ]
     return joined([*texts, *([] if marked is None else [marked])]), said
+
+
+def _chains(rows: Sequence[SourceRow]) -> Iterator[GivenChain]:
+    """The chains of all samples but those in which tools were called."""
+    for row in rows:
+        if any(map(_is_of_tools, row.values["sample"].messages)) and leave_out(TOOLS):
+            continue
+        yield chain(row)
 
 
 INSPECT = Reader(
     "inspect",
     "logs of Inspect (.eval): reasoning blocks, targets and scores",
     lambda row: False,
-    lambda rows: map(chain, rows),
+    _chains,
     rows,
     lambda path: path.suffix == SUFFIX or (path.is_dir() and any(path.glob(f"*{SUFFIX}"))),
 )

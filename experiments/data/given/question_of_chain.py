@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from dataclasses import asdict, dataclass, replace
+import re
+from dataclasses import dataclass, replace
 
 from faithscope.experiments.data.answers import marked_answer
 from faithscope.experiments.data.given.chain import GivenChain
@@ -21,11 +20,6 @@ ANSWERED_BY: dict[AnswerKind, str] = {
     "label": "one of the options",
     "number": "a number",
 }
-
-
-_RARE = ("cut", "prefilled", "cue", "cue_target", "cue_name", "cue_mention", "cue_place")
-_RARE += ("pair", "condition", "uncued", "sent", "edits")
-"""Fields of a chain that few files tell of."""
 
 
 @dataclass(frozen=True)
@@ -87,15 +81,7 @@ class QuestionOfChain:
     @property
     def sha256(self) -> str:
         """SHA-256 of all that the file says of the chain."""
-        left_out = ("where", "group")
-        content = {name: v for name, v in asdict(self.chain).items() if name not in left_out}
-        content["uncued"] = self.uncued and self.uncued.sha256
-        for name in _RARE:
-            # chains whose file does not tell of it keep earlier versions' ids
-            if not content[name]:
-                del content[name]
-        text = json.dumps(content, sort_keys=True, default=str)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return self.chain.sha256
 
 
 def question_of_chain(
@@ -142,6 +128,8 @@ def question_of_chain(
             f"{chain.where}: answers of kind {known!r} need at least two options; give them in "
             "the file, or leave the kind open"
         )
+    if known == "number":
+        _check_number(chain)
     gold = None if known is None or chain.gold is None else _canonical(chain, known, chain.gold)
     try:
         question = Question(
@@ -164,6 +152,24 @@ def question_of_chain(
     prefix = chain.sent.prefix if chain.sent else ""
     sent = Sent((*system, *said.before, ("user", said.user)), prefix)
     return replace(asked, question=replace(question, sent=sent))
+
+
+def _check_number(chain: GivenChain) -> None:
+    """Check that the answer of a chain whose question is answered by a number is no option.
+
+    Raises:
+        UserError: it is a letter, or words of the question without a number.
+    """
+    said = (chain.answer or "").strip()
+    letter = re.fullmatch(r"[(\[*]*[A-Za-z][)\]*.:]*", said)
+    words = 0 < len(said) <= 60 and not re.search(r"\d", said) and canonical_number(said) is None
+    if letter or (words and re.search(rf"\b{re.escape(said)}\b", chain.question, re.I)):
+        raise UserError(
+            f"{chain.where}: the answer {said!r} is no number, and the question is read as one "
+            f"that is answered by a number (its right answer is {chain.gold!r}); give the options "
+            "(a column options), and say how the right answer names one (traces.gold_is: index0, "
+            "index1, letter or text), or give the kind of the answers (traces.kind)"
+        )
 
 
 def _kind_by_answer(chain: GivenChain) -> AnswerKind | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +72,10 @@ class Chains:
     """Number of chains in the file, including those that a limit leaves out."""
     columns_from: str = ""
     """The file beside it whose mapping of columns was used; "" if there is none."""
+    notes: tuple[str, ...] = ()
+    """How chains are read where the columns do not say it outright."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """Why samples of the file are no chains -> their number."""
 
 
 def format_problem(name: str, readers: Iterable[Reader] = READERS) -> str | None:
@@ -152,15 +156,19 @@ def read_chains(
     # detection looks at all columns, which must not count as asked for
     reader = reader or _recognised(file, rows[0].cells.plain, readers)
     named = writers or {}
-    with reading_by(rules or ReadingRules()):
+    with reading_by(rules or ReadingRules()) as noted:
         chains = [replace(c, model=named.get(c.model, c.model)) for c in reader.chains(rows)]
+    if not chains and noted.left_out:
+        why = ", ".join(noted.left_out)
+        raise UserError(f"{file}: every sample is left out ({why}); give a file with others, too")
     for chain in chains:
         _check_prompt(chain)
     chains = chains if edits is None else with_edits(chains, edits)
     chains = with_own_ids(chains) if own_ids else _once(chains)
     drawn = random.Random(f"chains-{seed}").sample(range(len(chains)), len(chains))[:limit]
     kept = tuple(chains[i] for i in sorted(drawn))
-    return Chains(file, reader.name, kept, len(chains), columns_from)
+    notes = tuple(f"{text}: {n:,} of {len(chains):,} chains" for text, n in noted.notes.items())
+    return Chains(file, reader.name, kept, len(chains), columns_from, notes, noted.left_out)
 
 
 def _check_prompt(chain: GivenChain) -> None:

@@ -18,11 +18,12 @@ from faithscope.experiments.data.given.cells import (
     step_labels,
     text,
     was_cut,
+    with_options_of_question,
 )
 from faithscope.experiments.data.given.chain import GivenChain, Reader
 from faithscope.experiments.data.given.conditions import is_of_pairs
 from faithscope.experiments.data.given.rules import rules
-from faithscope.experiments.data.given.thinking import apart, chain_of
+from faithscope.experiments.data.given.thinking import apart, chain_of, reasoning_text
 from faithscope.experiments.data.tasks.sources.gold import (
     ANSWER,
     CUE_TARGET,
@@ -64,7 +65,8 @@ def chain(row: SourceRow) -> GivenChain:
     prompt = None if prompt is None else without_opener(prompt, rules().pairs)
     reasoning, said = None, None
     if has(row, "reasoning"):
-        reasoning, said = chain_of([apart(exact(row, "reasoning"), row.where, prompt or question)])
+        held = reasoning_text(exact(row, "reasoning"))
+        reasoning, said = chain_of([apart(held, row.where, prompt or question)])
     spans, of_steps = None, {}
     if steps is not None:
         of_index = _step_texts(steps, row)
@@ -81,6 +83,7 @@ def chain(row: SourceRow) -> GivenChain:
     answer = text(row, ANSWER)
     if answer is not None:
         answer = apart(answer, row.where, prompt or question)[1].strip() or None
+    row, question = with_options_of_question(row, GOLD, answer or said, question)
     facts = facts_of(row, GOLD, answer or said)
     has_kind = facts["options"] is not None or facts["kind"] is not None
     check_unread(row, of_chain=True, has_kind=has_kind)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -72,9 +74,24 @@ def of_message(message: Mapping[str, Any], where: str, prompt: str = "") -> Part
         (thought if kind in _THOUGHT else said).append(_text(part, where))
     field = next((message[name] for name in REASONING if message.get(name)), None)
     if field is not None:
-        thought = [without_breaks(_text(field, where)), *thought]
+        held = reasoning_text(field) if isinstance(field, str) else _text(field, where)
+        thought = [without_breaks(held), *thought]
     marked, answer = apart("".join(said), where, prompt)
     return joined([*thought, *([] if marked is None else [marked])]), answer
+
+
+def reasoning_text(text: str) -> str:
+    """The reasoning in a text; of blocks that are held as JSON text, as routers send them
+    (`[{"type": "reasoning.text", "text": …}]`), the text that they hold."""
+    if not re.match(r"\s*\[\s*\{", text) or '"type"' not in text:
+        return text
+    try:
+        blocks = json.loads(text)
+    except ValueError:
+        return text
+    kinds = [str(b.get("type")) for b in blocks if isinstance(b, Mapping)]
+    known = len(kinds) == len(blocks) and all("reason" in k or "think" in k for k in kinds)
+    return _text(blocks, "") if known else text
 
 
 def text_of(content: Any, where: str) -> str:

@@ -36,6 +36,7 @@ from faithscope.experiments.data.tasks.sources.rows import (
 )
 from faithscope.experiments.data.tasks.task import LoadSettings, Task
 from faithscope.interp.errors import UserError
+from faithscope.interp.turns import refusal_of, rendered_sign
 from faithscope.interventions.trace import AnswerKind, Question
 
 NAME = "own"
@@ -64,7 +65,10 @@ def question(row: SourceRow) -> Question:
     Raises:
         UserError: something is missing or does not fit; with file, line, value and remedy.
     """
-    return replace(_asked(row), sent=sent_of(row))
+    asked, sent = _asked(row), sent_of(row)
+    if (sent is None or sent.prompt is None) and (sign := rendered_sign(asked.text)):
+        raise UserError(f"{row.where}: {refusal_of(sign, 'question')}")
+    return replace(asked, sent=sent)
 
 
 def _asked(row: SourceRow) -> Question:

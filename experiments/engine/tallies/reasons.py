@@ -31,6 +31,7 @@ WORDS = {
     LOW_MASS: "the scored answers have too little probability",
     CHAIN_CUT: "a token limit cut the chain off",
     "answer_kind_unknown": "the kind of its answers is not known",
+    "written_by_another": "another model wrote the chain",
     "writer_not_here": "written by a model that is not in this run",
     "no_room": "no room in the model's positions",
     "nothing_asked": "there is nothing in it to ask about",
@@ -45,6 +46,8 @@ WORDS = {
 """Reason -> its meaning. Reasons of a single measure are defined beside that measure."""
 REMEDIES = {
     "answer_kind_unknown": "traces.kind=number (or choice or label, with options in the file)",
+    "written_by_another": "traces.writers={WRITER: MODEL}, or a column model that names the model",
+    "prompt_not_rendered_again": "a prompt that is the user's message alone",
     "reasoning_unclosed": "generation.max_new_tokens=N, a larger one",
     "empty_generation": "generation.max_new_tokens=N, a larger one",
     "truncated": "judge.max_tokens=N, a larger one",

@@ -7,7 +7,7 @@ cache; neither weights nor torch are read.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -156,7 +156,7 @@ def size_of(
     files = files_of(model)
     reasoning = files.count("".join(text for text, _ in parts))
     steps = max(1, sum(counted for _, counted in parts))
-    chain = _without_tokens(question, parts, answer)
+    chain = without_tokens(question, parts, answer)
     labels = {surface for _, surface in task.labels(question, chain)}
     layers = int(files.config.get("num_hidden_layers", Size().layers))
     heads = int(files.config.get("num_attention_heads", Size().heads))
@@ -172,7 +172,7 @@ def size_of(
     )
 
 
-def _without_tokens(
+def without_tokens(
     question: Question, parts: Sequence[tuple[str, bool]], answer: str | None
 ) -> Trace:
     """The trace of a chain, each stretch as one token: answers and their spellings, which are taken
@@ -185,9 +185,17 @@ def _without_tokens(
     return Trace(question, (), ids, tuple(texts), tuple(steps), answer=answer)
 
 
-def work_lines(config: TracesConfig, sizes: Sequence[tuple[Item, Size]]) -> list[str]:
+def work_lines(
+    config: TracesConfig,
+    sizes: Sequence[tuple[Item, Size]],
+    left_out: Callable[[Item, str], object] = lambda item, probe: None,
+) -> list[str]:
     """Lines of a table with the work on the longest item and on all items, a row for each model
-    and probe; none without items."""
+    and probe; none without items.
+
+    Args:
+        left_out: function that tells whether a probe is known to leave an item out.
+    """
     if not sizes:
         return []
     header = ("model", "probe", "tokens", "tokens of the longest", "its forwards", "its memory")
@@ -195,11 +203,14 @@ def work_lines(config: TracesConfig, sizes: Sequence[tuple[Item, Size]]) -> list
     table: list[tuple[str, ...]] = [header]
     for model in dict.fromkeys(item.model for item, _ in sizes):
         of_model, files = config.of(model), files_of(model)
-        own = [(item, size) for item, size in sizes if item.model == model]
-        long_item, longest = max(own, key=lambda of_item: of_item[1].reasoning)
+        of_items = [(item, size) for item, size in sizes if item.model == model]
         # one screen serves all probes of an item
         screening = next((p for p in of_model.probes if PROBES[p].samples_steps), None)
         for probe in of_model.probes:
+            own = [(item, size) for item, size in of_items if not left_out(item, probe)]
+            if not own:
+                continue
+            long_item, longest = max(own, key=lambda of_item: of_item[1].reasoning)
             settings = of_model.settings(probe)
             screen = config.steps.screen if probe == screening else None
             limits = config.token_budget, config.steps.sample, screen

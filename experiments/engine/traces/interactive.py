@@ -3,9 +3,10 @@ config or a run folder."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import pandas as pd
 from pydantic import ValidationError
@@ -15,7 +16,7 @@ from faithscope.experiments.data.given.columns import Columns
 from faithscope.experiments.data.given.encode import given_trace
 from faithscope.experiments.data.given.question_of_chain import question_of_chain
 from faithscope.experiments.data.given.reading import AUTO
-from faithscope.experiments.data.given.rules import ReadingRules
+from faithscope.experiments.data.given.rules import GoldIs, ReadingRules
 from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
 from faithscope.experiments.data.traces import TraceSettings, asking_for, exclusion
 from faithscope.experiments.engine.tallies.reasons import FEW_STEPS, min_chars_that_helps
@@ -114,6 +115,7 @@ def given_traces(
     marks: StatedMarks | None = None,
     options: Sequence[str] = (),
     edits: str | Path | None = None,
+    gold_is: GoldIs | None = None,
     settings: TraceSettings | None = None,
 ) -> list[Trace]:
     """Chains that were written elsewhere, as traces of a model that reads them.
@@ -132,6 +134,7 @@ def given_traces(
         marks: marks around the reasoning in replies, as `traces.marks` in a config.
         options: options of every question, if the file has none, as `traces.options`.
         edits: a file of edits that were made elsewhere, as `traces.edits`.
+        gold_is: how the right answer names an option, as `traces.gold_is` in a config.
 
     Raises:
         UserError: the file has no known layout or several, a row does not fit, or a text cannot be
@@ -141,11 +144,16 @@ def given_traces(
     path = Path(source).expanduser() if isinstance(source, str) else source
     if marks is not None and (problem := marks_problem(marks)):
         raise UserError(problem)
-    rules = ReadingRules(marks, tuple(options))
+    if gold_is is not None and gold_is not in get_args(GoldIs):
+        raise UserError(f"gold_is {gold_is!r} is none of {', '.join(get_args(GoldIs))}; give one")
+    rules = ReadingRules(marks, tuple(options), gold_is)
     of = None if edits is None else Path(edits).expanduser()
     read = read_given(
         path, format, limit, seed=settings.seed, columns=columns, rules=rules, edits=of
     )
+    left_out = (f"{n:,} samples are left out: {why}" for why, n in read.left_out.items())
+    for line in (*read.notes, *left_out):
+        print(f"note: {read.file}: {line}", file=sys.stderr)
     return [
         given_trace(model, question_of_chain(c, read.file, read.format, task, kind), settings)
         for c in read.chains

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,6 +15,7 @@ from faithscope.experiments.config.api import API
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.data.answers import ANSWERS
 from faithscope.experiments.data.given.chat import CHAT
+from faithscope.experiments.data.given.encode import provenance
 from faithscope.experiments.data.given.question_of_chain import QuestionOfChain, question_of_chain
 from faithscope.experiments.data.given.rows import ROWS
 from faithscope.experiments.data.given.steps import stretches
@@ -36,16 +37,32 @@ from faithscope.experiments.engine.models.fingerprint import fingerprint
 from faithscope.experiments.engine.models.prices import cost_lines
 from faithscope.experiments.engine.plan import RunPlan
 from faithscope.experiments.engine.planfile import is_finished, missing
-from faithscope.experiments.engine.tallies.input_report import NO_LIMIT, InputReport, Truncation
+from faithscope.experiments.engine.tallies.input_report import (
+    NO_LIMIT,
+    InputReport,
+    Truncation,
+    truncated_by,
+)
 from faithscope.experiments.engine.tallies.reasons import FEW_STEPS, min_chars_that_helps
 from faithscope.experiments.engine.traces.config import TracesConfig, fits
-from faithscope.experiments.engine.traces.forecast import calls_of, size_of, work_lines
+from faithscope.experiments.engine.traces.forecast import (
+    calls_of,
+    size_of,
+    without_tokens,
+    work_lines,
+)
 from faithscope.experiments.engine.traces.given import UNREAD, cuts_of, groups_of, unread_text
 from faithscope.experiments.engine.traces.sections import DataConfig
-from faithscope.experiments.engine.traces.units import TRACE, Item, api_decides, unanswerable, words
+from faithscope.experiments.engine.traces.units import (
+    TRACE,
+    Item,
+    api_decides,
+    known_exclusion,
+    words,
+)
 from faithscope.experiments.engine.units import API_REPLIES, Key, UnitIds, versions
 from faithscope.interventions.segment import LEAST_STEPS, SEGMENTATION
-from faithscope.interventions.trace import Question
+from faithscope.interventions.trace import GivenUncued, Origin, Question, Trace
 from faithscope.probes import PROBES
 from faithscope.probes.cues import PARTNER
 from faithscope.probes.probe import GUESS, Size
@@ -129,7 +146,11 @@ class TracePlan(RunPlan[TracesConfig, Item]):
             if not i.model.startswith(API)
             and not all(self._without(i, probe) for probe in i.probes)
         ]
-        return [*lines, *work_lines(config, sizes), *api_lines(config, self.items, index)]
+        return [
+            *lines,
+            *work_lines(config, sizes, self._without),
+            *api_lines(config, self.items, index),
+        ]
 
     def size(self, item: Item) -> Size:
         """The size of an item's trace: of a given chain its own, else a guess."""
@@ -142,8 +163,9 @@ class TracePlan(RunPlan[TracesConfig, Item]):
         return self._known_sizes[unit]
 
     def known_exclusions(self) -> Mapping[Key, str]:
-        """Unit of a given chain -> why it will measure nothing: the chain has too few steps, or the
-        kind of its answers is unknown."""
+        """Unit of a given chain -> why it will measure nothing: the chain has too few steps, the
+        kind of its answers is unknown, or the probe leaves it out before it asks the model
+        anything, such as a chain by another writer."""
         return {
             item.key(stage): reason
             for item in self.items
@@ -164,7 +186,36 @@ class TracePlan(RunPlan[TracesConfig, Item]):
             return None
         if item.given.chain.condition == "uncued" and "cues" in PROBES[stage].words:
             return PARTNER
-        return unanswerable(stage, item.given.kind)
+        key = item.units[stage]
+        if key not in self._known_reasons:
+            settings = self.config.of(item.model).settings(stage)
+            reason = known_exclusion(item, stage, settings, self._trace(item))
+            self._known_reasons[key] = reason
+        return self._known_reasons[key]
+
+    def _trace(self, item: Item) -> Trace:
+        """The trace of a given chain without ids, each stretch as one token."""
+        assert item.given is not None
+        unit, chain = item.units[TRACE], item.given.chain
+        if unit not in self._known_traces:
+            trace = without_tokens(item.question, self._parts(item), item.given.answer)
+            plain = item.given.uncued
+            uncued = plain and GivenUncued(
+                plain.prompt, (), plain.chain.reasoning, (), plain.answer
+            )
+            given = provenance(item.given, (), uncued)
+            origin = Origin(item.model, prefilled=int(chain.prefilled > 0), given=given)
+            finish = "length" if chain.cut else "stop"
+            self._known_traces[unit] = replace(trace, origin=origin, finish=finish)
+        return self._known_traces[unit]
+
+    @cached_property
+    def _known_reasons(self) -> dict[str, str | None]:
+        return {}
+
+    @cached_property
+    def _known_traces(self) -> dict[str, Trace]:
+        return {}
 
     @cached_property
     def _short(self) -> dict[str, list[str]]:
@@ -290,13 +341,15 @@ def _given(config: TracesConfig) -> TracePlan:
         )
     _check_fit(config, items)
     cuts = cuts_of(read, t.limit)
+    samples = [why for why, n in read.left_out.items() for _ in range(n)]
+    cuts += truncated_by(f"samples of {read.file}", read.total, samples)
     for (writer, task), n in unread.items():
         chains = f"chains by {writer or 'an unknown writer'} on {task}"
         why = "traces.read_by=writer, and no model of model.name wrote them"
         cuts.append(Truncation(chains, 0, n, why, "traces.read_by=all"))
     named = GOLD if read.format in (ROWS.name, CHAT.name) else ()
     groups = groups_of(read)
-    notes = (*_of_right_answers(items, named), *groups.notes)
+    notes = (*_of_right_answers(items, named), *read.notes, *groups.notes)
     input_report = InputReport(tuple(cuts), notes=notes, groups=groups.of)
     return TracePlan(config, tuple(items), what, unread, input_report=input_report)
 

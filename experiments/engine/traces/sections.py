@@ -25,7 +25,7 @@ from faithscope.experiments.config.errors import shown
 from faithscope.experiments.config.model import StatedMarks, SubjectName
 from faithscope.experiments.data.given.columns import columns_problem
 from faithscope.experiments.data.given.reading import AUTO, Chains
-from faithscope.experiments.data.given.rules import ReadingRules
+from faithscope.experiments.data.given.rules import GoldIs, ReadingRules
 from faithscope.experiments.data.question_groups import groups_read
 from faithscope.experiments.data.tasks import base_name, task_problem
 from faithscope.experiments.data.tasks.sources.rows import files_read
@@ -166,6 +166,10 @@ class GivenConfig(Section):
     edits: StrictStr | None = None
     """A file of edits of the chains' steps that were made elsewhere: rows of `id`, `step`, `kind`
     (`mistake`, `paraphrase`, `rollout`) and `text`. Probes that make such edits take these."""
+    gold_is: GoldIs | None = None
+    """How the right answer names an option: by its index from 0 (`index0`) or from 1 (`index1`),
+    by its letter (`letter`), or by its text (`text`); null reads a letter or a text, and refuses
+    whole numbers that are neither."""
     group: Annotated[StrictStr | None, Field(min_length=1)] = None
     """Column of the file that names the group of each chain, the unit of intervals and tests:
     chains of one template, passage or topic. null groups chains of the same question, and of
@@ -183,7 +187,7 @@ class GivenConfig(Section):
         """
         path = Path(str(self.path)).expanduser()
         with files_read(self.group) as files:
-            rules = ReadingRules(self.marks, tuple(self.options))
+            rules = ReadingRules(self.marks, tuple(self.options), self.gold_is)
             named = self.writers, seed, self.columns
             edits = expanded(self.edits)
             chains = read_given(path, self.format, self.limit, *named, rules, edits)

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from faithscope.experiments.config.api import DECIDES, DECIDES_API
+from faithscope.experiments.config.api import API, DECIDES, DECIDES_API
+from faithscope.experiments.data.asking import asking_for
 from faithscope.experiments.data.given.question_of_chain import QuestionOfChain
 from faithscope.experiments.data.tasks import Task
 from faithscope.experiments.engine.planfile import Planned
@@ -20,12 +21,13 @@ from faithscope.probes import PROBES
 from faithscope.probes.probe import Word
 from faithscope.probes.record import record
 from faithscope.probes.screening import Screen
+from faithscope.probes.text_model import TextModel
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
     from faithscope.interventions.trace import Trace
     from faithscope.probes.record import Record
-    from faithscope.probes.text_model import TextModel
+    from faithscope.probes.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,6 @@ def measure(
     given = trace.origin.given
     if given is not None and (reason := unanswerable(probe, given.kind)):
         return [record(trace, probe, "", config.seed, excluded=reason)]
-    # Not at the top: it imports torch, which checking a config need not wait for.
-    from faithscope.experiments.data.traces import asking_for
-
     asking = asking_for(model, task, trace)
     if not PROBES[probe].samples_steps:
         return PROBES[probe].measure(model, trace, asking, config.settings(probe))
@@ -109,6 +108,38 @@ def unanswerable(stage: str, kind: AnswerKind | None) -> str | None:
     if kind is not None or stage not in PROBES:
         return None
     return UNKNOWN_KIND if _ABOUT_ANSWERS & set(PROBES[stage].words) else None
+
+
+class _NotLoaded(Exception):
+    """A measure asked something of a model that is not loaded."""
+
+
+class _Unloaded:
+    """Stands for a model that is not loaded: whatever is asked of it ends the measure. Measures ask
+    it before they import torch, which a dry run need not wait for."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise _NotLoaded(name)
+
+
+def known_exclusion(item: Item, probe: str, settings: Settings, trace: Trace) -> str | None:
+    """Why a probe will leave out a given chain, by the checks that its measure makes before it asks
+    anything of the model; None if there are none, or not of all its records.
+
+    Args:
+        trace: the chain without ids (`forecast.without_tokens`).
+    """
+    if reason := unanswerable(probe, None if item.given is None else item.given.kind):
+        return reason
+    closed = item.model.startswith(API)
+    model: Any = TextModel(item.model, lambda message: None) if closed else _Unloaded()
+    asking = asking_for(model if closed else None, item.of, trace)
+    try:
+        records = PROBES[probe].measure(model, trace, asking, settings)
+    except Exception:  # the measure needs the model, or the ids that this trace lacks
+        return None
+    reasons = [r.get("excluded") for r in records]
+    return reasons[0] if reasons and all(reasons) else None
 
 
 def words(probe: str, task: Task, question: Question) -> dict[str, Any]:

@@ -89,6 +89,25 @@ def test_a_run_without_ids_is_joined_by_text_and_other_ids_stay_apart() -> None:
     assert join(two, None, "ids").joins["n_joined"].tolist() == [3]
 
 
+def test_readings_of_one_given_chain_are_joined_by_its_hash() -> None:
+    runs = {name: run_of({name: ("logit", np.arange(3.0))}) for name in "ab"}
+    of_chains = {"given": ["h1", "h2", ""], "text": ["long 1", "long 2", "long 3"]}
+    judged = Scores(runs["b"].items, runs["b"].traces.assign(**of_chains))
+    # a reader that marks no reasoning leaves the closing statement out
+    read = Scores(
+        runs["a"].items,
+        runs["a"].traces.assign(
+            given=["h1", "h9", ""], text=["1", "2", "3"], ids=["i1", "i2", "i3"]
+        ),
+    )
+    both = {"a": read, "b": judged}
+    for same in ("text", "ids"):
+        assert join(both, None, same).joins["n_joined"].tolist() == [1]
+    # the run that wrote the chain has no hash of it
+    wrote = Scores(runs["a"].items, runs["a"].traces.assign(text=["long 1", "long 2", "x"]))
+    assert join({**both, "w": wrote}, None, "text").joins["n_joined"].tolist() == [1, 1, 2]
+
+
 def test_a_chain_of_multiple_choice_is_the_same_question_to_its_judge() -> None:
     options = ("to fly\nhigh", "to swim", "A. to dig")
     chain = GivenChain(

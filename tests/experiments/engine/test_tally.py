@@ -115,6 +115,25 @@ def test_what_will_be_left_out_is_said_before_the_run_with_the_key_that_helps(
     assert "left out" not in helped
 
 
+def test_a_dry_run_knows_what_a_measure_checks_before_it_asks_the_model(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    otter = {"options": ["owl", "otter"], "answer": "B", "reasoning": PENS["reasoning"]}
+    rows = [PENS | {"answer": "10"}, GREEN | otter, GREEN | otter | {"model": "w"}]
+    asked = (
+        "probes=[hints,mediation,resample,prefilled_reasoning]",
+        "traces.writers={w: bundled:smollm2-135m}",
+    )
+    path = given(tmp_path, *rows)
+    code, said = dry(capsys, path, *asked)
+    assert "1 of 3 items can be measured; left out: 2 because another model wrote" in said
+    assert "prefilled_reasoning: 0 of 1 can be measured; left out: 1 because no part of" in said
+    assert "traces.writers={WRITER: MODEL}, or a column model" in said
+    assert code == 3
+    # their work is not counted either
+    assert not any(line.split()[1:2] == ["prefilled_reasoning"] for line in said.splitlines())
+
+
 @pytest.mark.in_time(1)
 @pytest.mark.parametrize(
     ("reasoning", "helps"),
@@ -161,9 +180,11 @@ def test_the_forecast_is_what_the_run_then_does(
     rows = [PENS | {"answer": "10"}, SHORT | {"answer": "7"}, GREEN | {"answer": "leaves"}]
     # a model that was never trained has little probability on any answer
     report = {"bootstrap": 20, "least_label_mass": 0}
-    path = given(tmp_path, *rows, model={"name": model}, report=report)
+    probes = ["slrc", "attention", "hints", "interchange", "prefilled_reasoning", "filler"]
+    path = given(tmp_path, *rows, model={"name": model}, report=report, probes=probes)
     forecast = plan(load_config(path)).forecast()
-    assert execute(["run", str(path)]) == 0
+    assert "hints, interchange: 0 of 2" in "\n".join(forecast.lines())
+    assert execute(["run", str(path)]) == 3
     captured = capsys.readouterr()
     assert captured.out.strip() == str(tmp_path / "runs" / "given")
     for line in forecast.lines():
@@ -177,7 +198,7 @@ def test_the_forecast_is_what_the_run_then_does(
         line.startswith("own: the right answer is known of 0 of 3 questions; it") for line in rest
     )
     # the same command again has nothing to do, and says it again
-    assert execute(["run", str(path)]) == 0
+    assert execute(["run", str(path)]) == 3
     assert first in capsys.readouterr().err
 
 

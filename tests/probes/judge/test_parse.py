@@ -243,8 +243,9 @@ def test_thinking_is_parted_from_the_answer(opener, closer):
     draft = '{"rationale": "draft", "score": 0}'
     whole = read(ASK, f"{opener}\n{draft}\n{closer}\n{GOOD}")
     assert (whole.values, whole.thinking) == (VALUES, draft)
-    by_template = read(ASK, f"{draft}\n{closer}{GOOD}")
-    assert (by_template.values, by_template.thinking) == (VALUES, draft)
+    if closer not in [marks.closer for marks in MARKS if marks.pairs_only]:
+        by_template = read(ASK, f"{draft}\n{closer}{GOOD}")
+        assert (by_template.values, by_template.thinking) == (VALUES, draft)
     endless = read(ASK, f"{opener} hm, {draft}")
     assert (endless.outcome, endless.values) == ("unclosed_thinking", {})
     assert endless.thinking == f"hm, {draft}"

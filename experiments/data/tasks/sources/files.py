@@ -24,6 +24,7 @@ from faithscope.experiments.data.tasks.sources.json_text import (
     check_depth,
     json_of,
 )
+from faithscope.experiments.data.tasks.sources.options import may_be_empty
 from faithscope.experiments.data.tasks.sources.rows import SourceRow, begin_file
 from faithscope.interp.errors import UserError
 
@@ -256,6 +257,7 @@ def _table(file: Path) -> Iterator[Placed]:
             place, at = f"line {at}", reader.line_num + 1
             if not cells:
                 continue
+            cells = _as_long_as(header, cells)
             if len(cells) != len(header):
                 remedy = "quote cells that hold a separator"
                 if len(cells) < len(header):
@@ -271,6 +273,16 @@ def _table(file: Path) -> Iterator[Placed]:
         ) from error
     finally:
         csv.field_size_limit(before)
+
+
+def _as_long_as(header: list[str], cells: list[str]) -> list[str]:
+    """The cells of a row without empty ones past the header, and with empty ones for options that
+    its last columns would hold."""
+    missing = header[len(cells) :]
+    if missing and all(map(may_be_empty, missing)):
+        return cells + [""] * len(missing)
+    beyond = cells[len(header) :]
+    return cells[: len(header)] if beyond and not any(c.strip() for c in beyond) else cells
 
 
 def _separator(text: str) -> str:

@@ -1,9 +1,13 @@
-"""Parser of JSON in data files, which refuses repeated keys and bottomless nesting."""
+"""Parser of JSON in data files, which refuses repeated keys and bottomless nesting; and of lists
+and objects as Python, pandas and NumPy print them."""
 
 from __future__ import annotations
 
+import ast
+import io
 import json
 import re
+import tokenize
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -41,6 +45,41 @@ def json_of(text: str, where: str | Callable[[int], str]) -> Any:
     except ValueError as error:
         raise NotJson(str(error)) from error
     return value
+
+
+_ARRAY = re.compile(r"\barray\(\s*(?=\[)|(?<=\])\s*(?:,\s*dtype\s*=\s*[\w'<>]+\s*)?\)")
+_MOST_PRINTED = 100_000
+"""Most characters of a printed list or object that are read."""
+
+
+def printed_value(text: str) -> list[Any] | dict[Any, Any] | None:
+    """The list or object that a text is in Python's, pandas' or NumPy's spelling: `['saw', 'sea']`,
+    `['saw' 'sea']`, `{'text': array(['saw'], dtype=object)}`; None if it is none."""
+    text = text.strip()
+    if text[:1] not in ("[", "{") or len(text) > _MOST_PRINTED:
+        return None
+    try:
+        value = ast.literal_eval(_with_commas(_ARRAY.sub("", text) if "array(" in text else text))
+    except (ValueError, SyntaxError, MemoryError, RecursionError, tokenize.TokenError):
+        return None
+    return value if isinstance(value, list | dict) else None
+
+
+def _with_commas(text: str) -> str:
+    """`text` with a comma between texts that stand side by side, as NumPy prints the items of an
+    array; Python would join them."""
+    lines, before, at = text.splitlines(keepends=True), None, [0]
+    for line in lines:
+        at.append(at[-1] + len(line))
+    places = []
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.STRING and before == tokenize.STRING:
+            places.append(at[token.start[0] - 1] + token.start[1])
+        if token.type not in (tokenize.NL, tokenize.NEWLINE):
+            before = token.type
+    for place in reversed(places):
+        text = f"{text[:place]},{text[place:]}"
+    return text
 
 
 def check_depth(value: Any, where: str) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from faithscope.experiments.data.tasks.sources.json_text import NotJson, json_of
+from faithscope.experiments.data.tasks.sources.json_text import NotJson, json_of, printed_value
 from faithscope.experiments.data.tasks.sources.rows import (
     SourceRow,
     cell,
@@ -105,8 +105,9 @@ def options_of(row: SourceRow) -> Options:
 
     Options may be in a column `options` or `choices`: as a list of texts, an object from letter to
     text, an object of the lists `text` and `label` (as on the hub), a list of such objects, or one
-    text with a lettered line for each, with JSON, or with `|` between options. Or each has a
-    column: A, B, C…, `option_a`, `Choice 1`. Empty columns and entries are no options.
+    text with a lettered line for each, with JSON, with a list as Python or pandas prints it, or
+    with `|` or `;` between options. Or each has a column: A, B, C…, `option_a`, `Choice 1`. Empty
+    columns are no options, and neither are empty entries at the end.
 
     Raises:
         UserError: there are fewer than two options or more than 26, one is empty or missing between
@@ -123,6 +124,13 @@ def options_of(row: SourceRow) -> Options:
             f"{row.where}: has options in several columns, and they differ; keep one set of them"
         )
     return read[0]
+
+
+def may_be_empty(column: str) -> bool:
+    """Whether a column holds one option, which some rows lack where questions have different
+    numbers of them."""
+    match = None if _PLURAL.search(column) else _OPTION_COLUMN.fullmatch(folded(column))
+    return match is not None
 
 
 def _given(row: SourceRow, name: str) -> bool:
@@ -284,6 +292,8 @@ def _pairs(value: Any, row: SourceRow, where: str) -> Pairs:
         return sorted((str(name), text) for name, text in value.items() if is_filled(text))
     if not isinstance(value, list | tuple):
         raise UserError(f"{row.where}: {where!r} is a {type(value).__name__}; give a list of texts")
+    while len(value) > 2 and not is_filled(value[-1]):
+        value = value[:-1]
     if value and all(isinstance(x, dict) and {"text", "label"} <= set(x) for x in value):
         return [(str(x["label"]), x["text"]) for x in value]
     return [(None, text) for text in value]
@@ -293,11 +303,54 @@ def _parsed(text: str, row: SourceRow, where: str) -> Any:
     try:
         value = json_of(text, f"{row.where}: {where!r}")
     except NotJson:
-        value = None
+        value = printed_value(text)
     if isinstance(value, list | dict):
         return value
     lines = [line for line in text.splitlines() if line.strip()]
-    return _joined(lines, row) if len(lines) > 1 else re.split(r"\|{1,2}", text)
+    if len(lines) > 1:
+        return _joined(lines, row)
+    return re.split(r"\|{1,2}", text) if "|" in text else _inline(text) or text.split(";")
+
+
+def options_in(question: str) -> tuple[Options | None, str]:
+    """The options that stand in the text of a question, each with its letter: a line for each
+    (`A. saw`), or all in its last line (`(A) saw (B) sea`); None if there are none. And the text
+    without them."""
+    lines = question.splitlines()
+    at: list[int] = []
+    for i, line in enumerate(lines):
+        match = LETTERED.fullmatch(line.strip())
+        here = letter_of(match) if match and match["text"].strip() else ""
+        if here == "A":
+            at = [i]
+        elif at and here == LETTERS[len(at) % len(LETTERS)]:
+            at.append(i)
+    texts = [m["text"].strip() for i in at if (m := LETTERED.fullmatch(lines[i].strip()))]
+    rest = [line for i, line in enumerate(lines) if i not in at]
+    if len(texts) < 2:
+        last = max((i for i, line in enumerate(lines) if line.strip()), default=0)
+        texts = _inline(lines[last]) if lines else []
+        begins = _PLACE.search(lines[last]) if texts else None
+        head = lines[last][: begins.start()] if begins else ""
+        rest = [*lines[:last], head, *lines[last + 1 :]]
+    if not texts or not "".join(rest).strip():
+        return None, question
+    names = tuple(LETTERS[: len(texts)])
+    return Options(tuple(texts), names, (*range(len(texts)),)), "\n".join(rest).strip()
+
+
+_PLACE = re.compile(r"(?:(?<=\s)|\A)(?:\((?P<a>[A-Z])\)|(?P<b>[A-Z])[).:])\s+(?=\S)")
+
+
+def _inline(line: str) -> list[str]:
+    """The texts of options that stand in one line, lettered from A on; empty if there are none."""
+    places = []
+    for match in _PLACE.finditer(line):
+        if (match["a"] or match["b"]) == LETTERS[len(places) % len(LETTERS)]:
+            places.append(match)
+    ends = [m.start() for m in places[1:]] + [len(line)]
+    texts = [line[m.end() : end].strip(" ,;") for m, end in zip(places, ends, strict=False)]
+    return texts if len(texts) >= 2 and all(texts) else []
 
 
 def _joined(lines: list[str], row: SourceRow) -> list[str]:

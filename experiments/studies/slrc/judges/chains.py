@@ -20,6 +20,7 @@ from faithscope.interventions.trace import Sent
 from faithscope.probes.record import Record
 
 _IN_PROMPTS = {"cut", "options", "answers", "prompt", "gold", "cue", "cue_target", "bare_question"}
+_IN_PROMPTS |= {"chain_sha256"}
 """Fields of a chain on which its records depend by what a prompt shows alone, if at all."""
 FILE = "benchmark/chains.jsonl"
 """Path, below the run folder, of the chains that no model of the run reads, as they were
@@ -62,6 +63,8 @@ class JudgedChain:
     """The answer that the cue points to."""
     bare_question: str = ""
     """Text of the question without its options."""
+    chain_sha256: str = ""
+    """Hash of the given chain as its file has it (`GivenChain.sha256`); "" if it was not given."""
 
     @property
     def text(self) -> str:
@@ -111,6 +114,7 @@ def judged_chain(chain: GivenChain, cut: CutConfig) -> JudgedChain:
         chain.cue,
         chain.cue_target,
         chain.question,
+        chain_sha256=chain.sha256,
     )
 
 
@@ -146,6 +150,7 @@ def chain_of_trace(trace: Record) -> JudgedChain:
         given.get("step_labels") or {},
         trace["answer"],
         trace.get("finish") == "length",
+        chain_sha256=given.get("sha256", ""),
     )
 
 

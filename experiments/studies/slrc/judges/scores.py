@@ -82,6 +82,7 @@ def _trace(chain: JudgedChain) -> dict[str, Any]:
         place_of(chain),
         question=chain.question,
         reasoning=reasoning,
+        given=chain.chain_sha256,
         n_steps=len(chain.places),
         cut=chain.cut or None,
     )

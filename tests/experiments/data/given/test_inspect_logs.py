@@ -187,6 +187,104 @@ def test_replies_in_logs_of_inspect() -> None:
         inspect_chain(sample_of(user, ChatMessageTool(content="4"), marked))
 
 
+def read_samples(tmp_path: Path, *samples: Any) -> Any:
+    from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSpec, write_eval_log
+
+    spec = EvalSpec(
+        task="zoo",
+        created="2025-01-01T00:00:00+00:00",
+        dataset=EvalDataset(name="zoo"),
+        model="m",
+        config=EvalConfig(),
+    )
+    kept = [s.values["sample"].model_copy(update={"id": str(i)}) for i, s in enumerate(samples)]
+    write_eval_log(EvalLog(eval=spec, samples=kept), str(tmp_path / "log.eval"))
+    return read_chains(tmp_path / "log.eval")
+
+
+def test_a_sample_with_tools_is_left_out_and_the_log_is_read(tmp_path: Path) -> None:
+    pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, ChatMessageUser
+
+    user = ChatMessageUser(content="Which swims?")
+    reply = ChatMessageAssistant(content=f"<think>{THOUGHT}</think>{SAID}")
+    with_tools = sample_of(user, ChatMessageTool(content="4"), reply)
+    read = read_samples(tmp_path, with_tools, sample_of(user, reply))
+    assert [c.reasoning for c in read.chains] == [THOUGHT]
+    assert list(read.left_out.values()) == [1]
+    with pytest.raises(UserError, match=r"every sample is left out \(tools were called"):
+        read_samples(tmp_path, with_tools)
+
+
+def test_conversations_and_pictures_in_logs_are_refused() -> None:
+    pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
+    from inspect_ai.model import (
+        ChatMessageAssistant,
+        ChatMessageSystem,
+        ChatMessageUser,
+        ContentImage,
+        ContentText,
+    )
+
+    user, reply = ChatMessageUser(content="Which swims?"), ChatMessageAssistant(content=SAID)
+    picture = [ContentText(text="What is it?"), ContentImage(image="data:image/png;base64,AAAA")]
+    assert inspect_chain(sample_of(ChatMessageSystem(content="S"), user, reply)).prompt == (
+        "S\n\nWhich swims?"
+    )
+    doubt = ChatMessageUser(content="Are you sure?")
+    thought = ChatMessageAssistant(content=f"<think>{THOUGHT}</think>{SAID}")
+    chain = inspect_chain(sample_of(ChatMessageSystem(content="S"), user, thought, doubt, thought))
+    assert (chain.reasoning, chain.prompt) == (THOUGHT, None)
+    assert chain.sent is not None
+    turns = (
+        ("system", "S"),
+        ("user", "Which swims?"),
+        ("assistant", SAID),
+        ("user", "Are you sure?"),
+    )
+    assert chain.sent.prompt == turns
+    for messages, problem in (
+        ((reply, user, reply), "the roles of its messages are assistant, user, assistant"),
+        ((ChatMessageUser(content=picture), reply), r"message 0 \(user\) holds .* type 'image'"),
+        ((user, ChatMessageAssistant(content=picture)), r"message 1 \(assistant\) holds"),
+    ):
+        with pytest.raises(UserError, match=f"sample 1: .*{problem}"):
+            inspect_chain(sample_of(*messages))
+
+
+def test_summaries_and_blocks_held_as_text_are_reasoning() -> None:
+    pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageUser, ContentReasoning
+
+    blocks = (
+        f'[{{"type": "reasoning.text", "text": "{THOUGHT}"}}, {{"type": "reasoning.encrypted"}}]'
+    )
+    for block in (
+        ContentReasoning(reasoning="", summary=THOUGHT),
+        ContentReasoning(reasoning="gAAA=", summary=THOUGHT, redacted=True),
+        ContentReasoning(reasoning=THOUGHT, summary="In short."),
+        ContentReasoning(reasoning=blocks),
+    ):
+        reply = ChatMessageAssistant(content=[block])
+        chain = inspect_chain(sample_of(ChatMessageUser(content="Which swims?"), reply))
+        assert chain.reasoning == THOUGHT
+
+
+def test_metadata_of_a_score_are_labels(tmp_path: Path) -> None:
+    pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")
+    from inspect_ai.scorer import Score
+
+    from faithscope.experiments.data.tasks.sources.rows import files_read
+    from faithscope.experiments.engine.tallies.input_report import unused_columns
+
+    metadata = {"faithful": 1, "note": "x" * 50}
+    scores = {"g": Score(value=1, metadata=metadata), "h": Score(value={"a": 1, "b": 0})}
+    with files_read() as files:
+        chain = logged(tmp_path, "9", scores=scores)
+    assert chain.labels == {"score_g": 1, "score_g_faithful": 1, "score_h_a": 1, "score_h_b": 0}
+    assert list(unused_columns(files).values()) == [("scores.g.metadata.note",)]
+
+
 @pytest.mark.slow
 def test_a_log_that_does_not_fit_into_memory_is_no_damaged_log(tmp_path: Path) -> None:
     logged(tmp_path, "2")
