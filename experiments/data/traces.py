@@ -274,7 +274,8 @@ def make_trace(
     row: dict[str, Any] = {"question": text, "gold": gold, "kind": kind or chosen.kind, **sent}
     if options is not None:
         row["options"] = options if isinstance(options, str) else list(options)
-    question = question_of_row(SourceRow("question", row, "make_trace"))
+    stated = {name: value for name, value in row.items() if value is not None and value != ""}
+    question = question_of_row(SourceRow("question", stated, "make_trace"))
     question = replace(question, dataset=chosen.name, task=chosen.name)
     return make_traces(model, [(chosen, question)], settings)[0]
 

@@ -177,8 +177,9 @@ def _check_prompt(chain: GivenChain) -> None:
     Raises:
         UserError: it is one that was rendered.
     """
+    as_sent = chain.sent is not None and chain.sent.prompt is not None
     for what, said in (("prompt", chain.prompt), ("question", chain.question)):
-        if said is not None and (sign := rendered_sign(said)):
+        if said is not None and not as_sent and (sign := rendered_sign(said)):
             raise UserError(f"{chain.where}: {refusal_of(sign, what)}")
 
 
