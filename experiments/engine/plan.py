@@ -114,6 +114,11 @@ class RunPlan(ABC, Generic[C, Item]):
         a setting may be left out."""
         return {}
 
+    def readers(self) -> str:
+        """Who wrote the given chains of this plan and who reads them, in words; empty where no
+        model reads given chains."""
+        return ""
+
     def forecast(self) -> Tally:
         """Tally of the items that can be measured, as far as is known before the run."""
         if self.prepares:

@@ -69,7 +69,14 @@ def plan(config: FolderConfig, asked: Collection[str] = ()) -> AnyPlan:
         planned = study.plan(config)
     keys = dict.fromkeys(key for stage in study.stages().values() for key in stage.keys)
     named = tuple(key for key in keys if any(_is_about(name, key) for name in asked))
-    report = replace(planned.input_report, unused=unused_columns(files), asked=named)
+    given = any(_is_about(name, "traces.path") for name in asked)
+    by_default = given and not any(_is_about(name, "model.name") for name in asked)
+    report = replace(
+        planned.input_report,
+        unused=unused_columns(files),
+        asked=named,
+        readers=planned.readers() if by_default else "",
+    )
     return replace(planned, input_report=report)
 
 

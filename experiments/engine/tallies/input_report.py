@@ -65,6 +65,9 @@ class InputReport:
     """Further notes on the data, such as the number of questions without a right answer."""
     asked: tuple[str, ...] = ()
     """Config keys by which the user, and not a shipped config, asked for measures."""
+    readers: str = ""
+    """Writers of given chains and the config's default models that read them, in words, where the
+    user named no model; the first line of a tally says so."""
     groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Data set -> item -> group of items that are not independent, the unit of intervals and tests
     (`data.question_groups`)."""

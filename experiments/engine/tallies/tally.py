@@ -122,7 +122,9 @@ class Tally:
         first = f"{self.measured:,} of {self.items:,} items {done}"
         if self.left:
             first += f", {self.left:,} not reached yet"
-        lines = [first + self._because(self.lost)] if self.items else []
+        first += self._because(self.lost)
+        first += f"; {self.input_report.readers}" if self.input_report.readers else ""
+        lines = [first] if self.items else []
         lines += chain_faults.lines(self.chains)
         for of in self.stages[:MOST_STAGES]:
             count = f"{', '.join(of.stages)}: {of.measured:,} of {of.items:,}"

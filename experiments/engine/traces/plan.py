@@ -173,6 +173,18 @@ class TracePlan(RunPlan[TracesConfig, Item]):
             if (reason := self._without(item, stage))
         }
 
+    def readers(self) -> str:
+        by = [i.given.chain.model for i in self.items if i.given is not None]
+        writers = [w or "an unknown writer" for w in dict.fromkeys(by)]
+        if not writers:
+            return ""
+        more = f" and {len(writers) - 3} more" if len(writers) > 3 else ""
+        models = ", ".join(self.config.model.name)
+        return (
+            f"the chains are by {', '.join(writers[:3])}{more}, and are read by {models}, the "
+            "default of this config (model.name)"
+        )
+
     def remedies(self) -> Mapping[str, str]:
         return {FEW_STEPS: min_chars_that_helps(self._short.values(), self.config.steps.min_chars)}
 

@@ -83,6 +83,9 @@ class ChainsPlan(RunPlan[RunConfig, Item]):
     def _unread(self) -> list[UnreadChain]:
         return [item for item in self.items if isinstance(item, UnreadChain)]
 
+    def readers(self) -> str:
+        return "" if self.traces is None else self.traces.readers()
+
     def known_exclusions(self) -> Mapping[Key, str]:
         """Units that measure nothing: as in the plan of traces and of judges."""
         of_traces = {} if self.traces is None else self.traces.known_exclusions()

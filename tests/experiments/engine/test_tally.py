@@ -115,6 +115,17 @@ def test_what_will_be_left_out_is_said_before_the_run_with_the_key_that_helps(
     assert "left out" not in helped
 
 
+def test_chains_that_the_default_model_reads_say_so_in_the_first_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = f"traces.path={write_rows(tmp_path / 'chains.jsonl', PENS | {'model': 'org/w'})}"
+    _, said = dry(capsys, "mechanistic", path, f"out={tmp_path}")
+    (first,) = (line for line in said.splitlines() if "items can be measured" in line)
+    assert "the chains are by org/w, and are read by bundled:smollm2-135m, the default" in first
+    _, said = dry(capsys, "mechanistic", path, f"out={tmp_path}", "model.name=bundled:smollm2-135m")
+    assert "are read by" not in said
+
+
 def test_a_dry_run_knows_what_a_measure_checks_before_it_asks_the_model(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
