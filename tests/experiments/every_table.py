@@ -45,6 +45,7 @@ from faithscope.experiments.studies.rfeval.tables.every_table import tables as r
 from faithscope.experiments.studies.slrc.detectors import tables as of_faithcot
 from faithscope.experiments.studies.slrc.detectors.metrics import by_rule
 from faithscope.experiments.studies.slrc.detectors.results import SCORES, STEP_SCORES, TRACES
+from faithscope.experiments.studies.slrc.judges import answer_curve
 from faithscope.experiments.studies.slrc.judges import tables as of_judges
 from faithscope.experiments.studies.slrc.judges.chains import JudgedChain
 from faithscope.experiments.studies.slrc.judges.verdicts import STEP, VERDICT
@@ -162,7 +163,15 @@ def _judge(
         "held": of_judges.held_against_labels(of_chains, of_steps, chains, ["correct"], JUDGED),
         "located": of_judges.located(of_chains, chains, ["correct"]),
     }
-    return make_tables(of_judges.TABLES, frames, HOW)
+    along = [{"model": "m", "task": "t", "item": c["item"], "line": "judge"} for c in verdicts]
+    curves = [r | {"position": x, "answer_there": x} for r in along for x in (0.0, 1.0)]
+    gaps = [r | {"gap": i % 3 / 3} for i, r in enumerate(along)]
+    keys = ["model", "task", "item", "line"]
+    frames |= {
+        "curves": pd.DataFrame(curves, columns=[*keys, "position", "answer_there"]),
+        "gaps": pd.DataFrame(gaps, columns=[*keys, "gap"]),
+    }
+    return make_tables((*of_judges.TABLES, *answer_curve.TABLES), frames, HOW)
 
 
 def _judged(n: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]], dict[str, JudgedChain]]:

@@ -7,6 +7,7 @@ from faithscope.experiments.engine.tallies.reasons import WORDS
 from faithscope.experiments.studies.slrc.comparison import TABLES as COMPARED
 from faithscope.experiments.studies.slrc.detectors.findings import NOT_ASKED
 from faithscope.experiments.studies.slrc.detectors.tables import TABLES as DETECTOR_TABLES
+from faithscope.experiments.studies.slrc.judges.answer_curve import TABLES as ANSWER_TABLES
 from faithscope.experiments.studies.slrc.judges.tables import REASONS as JUDGE_REASONS
 from faithscope.experiments.studies.slrc.judges.tables import TABLES as JUDGE_TABLES
 from faithscope.experiments.studies.slrc.measures import REPORTS
@@ -15,7 +16,7 @@ from faithscope.experiments.studies.slrc.topics import TOPICS
 
 _OF_TOPICS = (table for topic in TOPICS for table in topic.tables)
 _DECLARED, OF_TABLES = declared(
-    [*_OF_TOPICS, LABEL_MASSES, *JUDGE_TABLES, *DETECTOR_TABLES, *COMPARED]
+    [*_OF_TOPICS, LABEL_MASSES, *JUDGE_TABLES, *ANSWER_TABLES, *DETECTOR_TABLES, *COMPARED]
 )
 _OTHERS = (
     *COUNTED.columns,

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from faithscope.experiments.analysis.failures import Failures
 from faithscope.experiments.analysis.removal_units import in_each_unit
 from faithscope.experiments.analysis.run import Frame, Run
 from faithscope.experiments.analysis.spend import spend_table
-from faithscope.experiments.analysis.stored_records import Packer, Record
+from faithscope.experiments.analysis.stored_records import Packer, Place, Record, place_of
 from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.analysis.traces.exclusions import EXCLUSIONS, exclusions_table
 from faithscope.experiments.analysis.traces.frames import TRACE_FRAMES
@@ -32,6 +33,7 @@ from faithscope.experiments.studies.slrc.config import ReportConfig, RunConfig, 
 from faithscope.experiments.studies.slrc.detectors import tables as detectors
 from faithscope.experiments.studies.slrc.detectors.frames import FRAMES as DETECTOR_FRAMES
 from faithscope.experiments.studies.slrc.detectors.results import FaithResults
+from faithscope.experiments.studies.slrc.judges import answer_curve
 from faithscope.experiments.studies.slrc.judges.frames import FRAMES as JUDGE_FRAMES
 from faithscope.experiments.studies.slrc.judges.results import JudgeResults
 from faithscope.experiments.studies.slrc.measure_report import Sizes, SlrcAnalysis
@@ -181,6 +183,7 @@ class Results:
             made = tables_of(self.records, self.run.failures, analysis, unread)
         if self.judged.judges is not None:
             made |= self.judged.tables
+            made |= self._answer_curve(made) if self.has_readers else {}
             lost = EXCLUSIONS.make(self.judged.fates)
             made["exclusions"] = pd.concat([made["exclusions"], lost]) if self.has_readers else lost
         if self.detects:
@@ -188,6 +191,31 @@ class Results:
             lost = EXCLUSIONS.make(detectors.fates(self.detected))
             made["exclusions"] = pd.concat([made["exclusions"], lost])
         return made | spent
+
+    def _answer_curve(self, made: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+        """Tables of the answer along the reasoning, by measures and by judges of prefixes."""
+        judged = self.judged.of_prefixes
+        if not judged:
+            return {}
+        measured: dict[Place, dict[str, np.ndarray]] = {}
+        for probe, report in REPORTS.items():
+            if (lines := report.answer_lines) is None or probe not in self.probes:
+                continue
+            known = {place_of(r): r for r in self.records if r["probe"] == probe}
+            for place, arrays in self.run.arrays(probe):
+                if not known.get(place, {"excluded": "unknown"}).get("excluded"):
+                    measured.setdefault(place, {}).update(lines(known[place], arrays))
+        others = [
+            row
+            for probe, report in REPORTS.items()
+            if report.answer_line_of is not None and probe in made
+            for row in report.answer_line_of(made[probe])
+        ]
+        traces = [r for r in self.records if r["probe"] == "trace"]
+        tasks = {line: self.judged.tasks[form] for line, (form, _) in judged.items()}
+        records = {line: of for line, (_, of) in judged.items()}
+        how = self.run.bootstrap(self.stored.get("seed", 0), self.report.bootstrap)
+        return answer_curve.tables(traces, measured, records, tasks, others, how)
 
 
 def tables_of(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from faithscope.experiments.analysis.failures import Failures
 from faithscope.experiments.analysis.item_view import Drawn
@@ -25,6 +26,8 @@ from faithscope.experiments.engine.units import Key
 from faithscope.experiments.studies.slrc.config import TaxonomyConfig
 from faithscope.probes import PROBES, Settings
 
+ALONG = np.linspace(0, 1, 11)
+"""Shares of the reasoning at which lines along it are drawn together."""
 Sizes = Mapping[str, Mapping[str, Any]]
 """Model -> `parameters` and `active_parameters`; models of unknown size are missing."""
 
@@ -103,6 +106,15 @@ class MeasureReport:
     monitor: Monitor | None = None
     of_trace: Callable[[Record, Mapping[str, Any]], Iterable[Drawn]] | None = None
     """Draws one record and its arrays for the explorer of single traces; None draws nothing."""
+    outcomes: Callable[[Sequence[Record]], Mapping[str, bool]] | None = None
+    """Outcomes of a chain, from its records that hold values: name -> whether it is so. Judges are
+    compared with them as with labels."""
+    answer_lines: Callable[[Record, Mapping[str, Any]], Mapping[str, np.ndarray]] | None = None
+    """Lines of one record and its arrays -> how far the chain's answer is there after the shares
+    `ALONG` of the reasoning; judges of prefixes are drawn beside them, and the first is the one
+    that they are compared with."""
+    answer_line_of: Callable[[pd.DataFrame], Iterable[Mapping[str, Any]]] | None = None
+    """The same from the measure's table, as rows of such a line."""
 
     def topics(self) -> list[Topic]:
         """The measure's tables as a topic of its section; its only figure has the measure's

@@ -39,6 +39,7 @@ from faithscope.experiments.studies.slrc.detectors.tables import DETECTOR
 from faithscope.experiments.studies.slrc.figures.models import model_readings
 from faithscope.experiments.studies.slrc.frames import Results
 from faithscope.experiments.studies.slrc.item_views import LEGEND, trace_of, typical
+from faithscope.experiments.studies.slrc.judges import answer_curve
 from faithscope.experiments.studies.slrc.judges import page as of_judges
 from faithscope.experiments.studies.slrc.measure_report import Topic
 from faithscope.experiments.studies.slrc.topics import (
@@ -163,7 +164,7 @@ def _judges(results: Results) -> list[Section]:
     """Sections on judges; none for a run without any."""
     if results.judged.judges is None:
         return []
-    return [of_judges.verdict(results.judged), *of_judges.SECTIONS]
+    return [of_judges.verdict(results.judged), *of_judges.SECTIONS, answer_curve.SECTION]
 
 
 def _counted(n: int, thing: str) -> str:

@@ -11,6 +11,7 @@ from faithscope.experiments.studies.slrc import columns, frames, item_views, pag
 from faithscope.experiments.studies.slrc.comparison import InRun
 from faithscope.experiments.studies.slrc.detectors import page as of_detectors
 from faithscope.experiments.studies.slrc.figures.figures import pictures
+from faithscope.experiments.studies.slrc.judges import answer_curve
 from faithscope.experiments.studies.slrc.paper import PAPER
 from faithscope.experiments.studies.slrc.paper_rows import MEMBERS, members
 from faithscope.probes import PROBES
@@ -29,8 +30,10 @@ def _figures(results: frames.Results) -> Sequence[Picture]:
     """The figures of tables over traces, of detectors, and of the comparison with judges."""
     if not results.has_readers:
         return ()
-    drawn = pictures(results.tables, results.failed)
+    drawn = list(pictures(results.tables, results.failed))
     detected = of_detectors.pictures(results.detected) if results.detects else []
+    along = results.tables.get(answer_curve.ANSWER_CURVE.name)
+    drawn += [] if along is None else [answer_curve.picture(along)]
     return [*drawn, *detected, *results.run.once(InRun).pictures]
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from faithscope.experiments.analysis.run import Run
+from faithscope.experiments.analysis.stored_records import Place
 from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.analysis.traces.scores import place
 from faithscope.experiments.config.base import AT_HAND
@@ -47,6 +48,7 @@ from faithscope.experiments.studies.slrc.judges.verdicts import (
     measured,
     step_rows,
 )
+from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.probes.record import Record
 
 TEXTS = frozenset(["system", "asked", "requested", "text", "thinking", "problem", "values"])
@@ -178,6 +180,33 @@ class JudgeResults:
             of_unit.setdefault((asked, self.name_of(r)), []).append(kept)
         return of_unit
 
+    @property
+    def of_prefixes(self) -> dict[str, tuple[str, dict[Place, list[Record]]]]:
+        """Line of a judge -> its form about prefixes, and the records of each chain."""
+        lines: dict[str, tuple[str, dict[Place, list[Record]]]] = {}
+        for (asked, _), records in self.records.items():
+            own = self.tasks[asked.form].own
+            if own is not None and own.each == "prefix":
+                line = f"{asked.form}, {asked.reading} ({asked.judge})"
+                of_chains = lines.setdefault(line, (asked.form, {}))[1]
+                of_chains[tuple(records[0][k] for k in ("model", "task", "item"))] = records
+        return lines
+
+    @cached_property
+    def outcomes(self) -> dict[str, dict[str, bool]]:
+        """Name of a chain -> outcomes of measures that judges are compared with, as with labels."""
+        found: dict[str, dict[str, bool]] = {}
+        for probe, report in REPORTS.items() if self.has_readers else ():
+            if (read := report.outcomes) is None:
+                continue
+            of_chains: dict[str, list[Record]] = {}
+            for record in self.run.records(probe):
+                if not record.get("excluded"):
+                    of_chains.setdefault(name_of(record), []).append(record)
+            for name, records in of_chains.items():
+                found.setdefault(name, {}).update(read(records))
+        return found
+
     def name_of(self, record: Record) -> str:
         """Name of the chain that a record is about."""
         return name_of(record) if self.has_readers else record["item"]
@@ -240,11 +269,15 @@ class JudgeResults:
             pd.DataFrame([r for r in of if kept or not r["cut"]], columns=list(names))
             for of, names in ((self.verdicts, VERDICT), (self.steps, STEP))
         )
+        labelled = {
+            name: replace(c, labels={**c.labels, **self.outcomes.get(name, {})})
+            for name, c in self.chains.items()
+        }
         frames = {
             "every_verdict": every,
             "verdicts": verdicts,
             "steps": steps,
-            "held": tables.held_against_labels(verdicts, steps, self.chains, good, self.tasks),
+            "held": tables.held_against_labels(verdicts, steps, labelled, good, self.tasks),
             "located": tables.located(verdicts, self.chains, good),
         }
         return make_tables(tables.TABLES, frames, how)

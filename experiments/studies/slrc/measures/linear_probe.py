@@ -192,6 +192,24 @@ def _state(record: Record, arrays: Mapping[str, Any]) -> Sequence[float]:
     return arrays["states"][-1, int(np.argmin(depth))]
 
 
+def _answer_line(table: pd.DataFrame) -> Iterator[Mapping[str, Any]]:
+    """Accuracy of the classifier of the model's own answer along the reasoning, at the layer
+    nearest to half the depth."""
+    own = where(table, target="answer")
+    for pair in distinct(own, "model", "task"):
+        lines = rows(where(own, **pair))
+        nearest = min(abs(row["depth"] - 0.5) for row in lines)
+        for row in lines:
+            place = row["position"].removeprefix("during ")
+            known = not math.isnan(row["accuracy"]) and place != "after"
+            if known and abs(row["depth"] - 0.5) == nearest:
+                k, _, n = place.partition("/")
+                at = {"line": "linear probe", "position": int(k) / int(n) if n else 0.0}
+                ends = ("", "_low", "_high")
+                values = {f"answer_there{end}": row[f"accuracy{end}"] for end in ends}
+                yield pair | at | {"n": row["n"]} | values
+
+
 LINEAR_PROBE = computed_table(
     "linear_probe",
     (
@@ -254,4 +272,5 @@ REPORT = MeasureReport(
         "fewer_than_2_classes": "fewer than 2 classes that recur",
     },
     monitor=Monitor("hidden_state", _state, of_arrays=True),
+    answer_line_of=_answer_line,
 )

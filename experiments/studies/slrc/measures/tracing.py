@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 
 from faithscope.experiments.analysis.axes import PLAIN, share_rise, share_ticks
@@ -18,7 +20,12 @@ from faithscope.experiments.analysis.record_frames import COUNTED, N_STEPS, item
 from faithscope.experiments.analysis.stored_records import Record
 from faithscope.experiments.analysis.tidy import mean
 from faithscope.experiments.studies.slrc.figures.per_pair import per_pair, picture
-from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport, Monitor
+from faithscope.experiments.studies.slrc.measure_report import (
+    ALONG,
+    Frame,
+    MeasureReport,
+    Monitor,
+)
 from faithscope.experiments.studies.slrc.step_reports import (
     forced_means,
     of_forced_choice,
@@ -112,6 +119,19 @@ def _of_trace(record: Record, arrays: Mapping[str, Any]) -> Iterator[Curve]:
         arrays["at"].tolist(),
         {name: lines[name] for name in likeliest[:_LINES]},
     )
+
+
+def _answer_lines(record: Record, arrays: Mapping[str, Any]) -> Mapping[str, np.ndarray]:
+    """How far the chain's answer is there along the reasoning: whether it is the likeliest when the
+    model has to answer, and its probability."""
+    at = np.asarray(arrays["at"], dtype=float) / max(1, record["n_tokens"])
+    likeliest = np.asarray(arrays["p"]).argmax(axis=-1)
+    forced = likeliest == list(record["options"]).index(record["answer"])
+    p = [math.nan if x is None else x for x in record["curve"]]
+    return {
+        "forced answer": np.interp(ALONG, at, forced.astype(float)),
+        "probability of the answer": np.interp(ALONG, np.linspace(0, 1, len(p)), p),
+    }
 
 
 MEANS = (
@@ -237,4 +257,5 @@ REPORT = MeasureReport(
     OF_TRACING,
     monitor=Monitor("tracing_curve", lambda record, arrays: record["curve"]),
     of_trace=_of_trace,
+    answer_lines=_answer_lines,
 )
