@@ -45,7 +45,8 @@ def apart(text: str, where: str, prompt: str = "") -> Parted:
         raise UserError(
             f"{where}: the reply's marks of reasoning do not pair ({thought.unpaired!r} is left "
             "over), so that what was thought is ambiguous; give that in reasoning_content "
-            "and the rest in content, or take the row out"
+            "and the rest in content, say that marks are text here (traces.marks: none), or take "
+            "the row out"
         )
     mark = unknown_in_reply(thought.answer) if known.marks is None else None
     if mark is not None and mark not in prompt:

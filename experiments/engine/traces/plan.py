@@ -76,7 +76,7 @@ if TYPE_CHECKING:
 
 _PLAIN = ("planted:", "bundled:smollm2", API)
 _TEMPLATES = ("chat_template.jinja", "tokenizer_config.json")
-_MARKS = re.compile(r"think|thought|reason|channel", re.IGNORECASE)
+_MARKS = re.compile(r"think|thought|reason|channel|to=self|\[unused1", re.IGNORECASE)
 """Pattern of words of which every mark of reasoning contains one."""
 
 
