@@ -5,7 +5,7 @@ import copy
 import pytest
 from chat_tokenizers import TEMPLATES, tokenizer
 
-from faithscope.interp.control import encode_text
+from faithscope.interp.control import control_token_at_an_end, encode_text
 from faithscope.interp.errors import UserError
 from faithscope.interp.formats import detect_format
 from faithscope.interp.marks import MARKS, unknown_marks
@@ -146,3 +146,13 @@ def test_a_block_within_the_reasoning_is_part_of_it(name):
 )
 def test_what_is_no_mark_is_not_taken_for_one(text):
     assert not unknown_marks(text)
+
+
+def test_a_text_that_was_rendered_begins_or_ends_with_a_control_token():
+    tok = tokenizer("smollm2")
+    for text in ("Hi<|im_end|>\n", "<|im_start|>user\nHi", " <|endoftext|>Hi"):
+        token = control_token_at_an_end(tok, text)
+        assert token is not None
+        assert text.strip().startswith(token) or text.strip().endswith(token)
+    for text in ("What is <|im_end|> for?", "Hi", "It ends in </think>"):
+        assert control_token_at_an_end(tok, text) is None
