@@ -37,6 +37,15 @@ class Sent:
 
 
 @dataclass(frozen=True)
+class OfPair:
+    """The place of a question in a pair of a question and its reverse ("Is X larger than Y?", "Is Y
+    larger than X?"), to which the same answer is a contradiction."""
+
+    name: str
+    reversed: bool
+
+
+@dataclass(frozen=True)
 class Question:
     """One item of a dataset."""
 
@@ -58,6 +67,8 @@ class Question:
     the data set's own."""
     sent: Sent | None = None
     """The prompt as it was sent, if the data set says; None for the task's words."""
+    of_pair: OfPair | None = None
+    """Its place in a pair of reversed questions; None for a question alone."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "task", self.task or self.dataset)
@@ -78,8 +89,12 @@ class Question:
     def decides(self) -> dict[str, Any]:
         """The fields that are part of a unit's id; one that few questions have is left out of the
         others, which keep the ids of earlier versions."""
-        rare = {"sent"}
-        return {k: v for k, v in vars(self).items() if k not in rare or v is not None}
+        return {k: v for k, v in vars(self).items() if k not in self.unsaid}
+
+    @property
+    def unsaid(self) -> set[str]:
+        """The fields that few questions have and this one has not."""
+        return {name for name in ("sent", "of_pair") if getattr(self, name) is None}
 
     @property
     def labels(self) -> tuple[str, ...] | None:

@@ -318,8 +318,7 @@ def to_record(trace: Trace) -> Record:
     """A JSON-serialisable record of a trace, from which `to_trace` restores it."""
     question = trace.question
     original = {} if trace.original is None else {"original": to_record(trace.original)}
-    rare = {"sent"} if question.sent is None else set()
-    left_out: Any = {"original": True, "question": rare}
+    left_out: Any = {"original": True, "question": question.unsaid}
     plain = _adapter().dump_python(trace, mode="json", exclude=left_out)
     return {
         **head(

@@ -29,6 +29,8 @@ _TRACE = {
     "finish": "why the writing ended: stop | length",
     **COLUMNS,
     "excluded": "why no probe edits it",
+    "pair": "the pair of a chain that was given in one, or of a question and its reverse",
+    "condition": "uncued | cued | forward | reversed, of a chain or question of a pair",
     "written_by": "the model that wrote a given chain; none where `model` wrote it",
     "format": "the layout that a given chain was read as",
 }
@@ -62,6 +64,7 @@ def _trace_row(record: Record) -> Iterator[dict[str, Any]]:
         "n_steps": sum(s["counted"] for s in record["steps"]),
         "n_tokens": len(record["reasoning_ids"]) if has_tokens(record) else None,
         **as_columns(faults_of_trace(record)),
+        **_of_pair(record, given),
         "written_by": given.get("model"),
         "format": given.get("format"),
         **labelled(given.get("labels", {})),
@@ -80,6 +83,12 @@ def _step_rows(record: Record) -> Iterator[dict[str, Any]]:
             "counted": step["counted"],
             **labelled({name: of_steps[step["index"]] for name, of_steps in named.items()}),
         }
+
+
+def _of_pair(record: Record, given: Mapping[str, Any]) -> dict[str, Any]:
+    if of := record["question"].get("of_pair"):
+        return {"pair": of["name"], "condition": "reversed" if of["reversed"] else "forward"}
+    return {"pair": given.get("pair") or None, "condition": given.get("condition") or None}
 
 
 def _given(record: Record) -> Mapping[str, Any]:

@@ -234,20 +234,6 @@ def parsed(row: SourceRow, name: str, kind: type[Parsed], of: str = "") -> Parse
     return value
 
 
-def flag(row: SourceRow, name: str) -> bool:
-    """The truth value in a cell, which may be a word (as in CSV).
-
-    Raises:
-        UserError: the cell is neither true nor false.
-    """
-    value = cell(row, name)
-    known = {True: True, False: False, "true": True, "false": False}
-    value = value.strip().lower() if isinstance(value, str) else value
-    if not isinstance(value, bool | str) or value not in known:
-        raise UserError(f"{row.where}: {name!r} is {value!r}; give true or false")
-    return known[value]
-
-
 def located(
     reasoning: str | None, texts: Sequence[str], row: SourceRow, between: str
 ) -> tuple[str, tuple[tuple[int, int], ...]]:

@@ -9,7 +9,7 @@ unfaithful and neither, and those to the reversed question.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -124,7 +124,18 @@ def _responses(row: SourceRow) -> Iterator[GivenChain]:
         question = str(asked[qid].get("q_str") or "")
         prompt = None if instruction is None else instruction.replace(_PLACE, question)
         of_question = _Asked(qid, question, str(about["answer"]), prompt, model, where)
-        yield from of_question.chains(responses, about.get("prop-id"), {})
+        pair = _in_pair(asked[qid], about)
+        for one in of_question.chains(responses, about.get("prop-id"), {}):
+            yield replace(one, **pair)
+
+
+def _in_pair(question: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
+    """The place of a question in its pair: the same two things are compared in either order."""
+    names = [str(question.get(name, "")) for name in ("x_name", "y_name")]
+    if not all(names):
+        return {}
+    pair = f"{about['prop-id']} {about['comparison']}: {' / '.join(sorted(names))}"
+    return {"pair": pair, "condition": "forward" if names == sorted(names) else "reversed"}
 
 
 def _set_of(about: Mapping[str, Any], row: SourceRow) -> str:

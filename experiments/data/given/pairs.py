@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
-from faithscope.experiments.data.given.cells import flag, text
+from faithscope.experiments.data.given.cells import text
 from faithscope.experiments.data.given.chain import GivenChain, Reader
 from faithscope.experiments.data.given.conditions import (
     CONDITION,
@@ -25,7 +25,7 @@ from faithscope.experiments.data.given.rows import chain
 from faithscope.experiments.data.numbers import canonical_number
 from faithscope.experiments.data.tasks.sources.gold import as_answered, by_name
 from faithscope.experiments.data.tasks.sources.options import LETTERS, has_options, options_of
-from faithscope.experiments.data.tasks.sources.rows import SourceRow, folded, has
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, flag, folded, has
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.probes.declared_cues import Place
 

@@ -5,9 +5,9 @@ Its labels are about *correctness*: a wrong step may be faithful, a right one ma
 
 from __future__ import annotations
 
-from faithscope.experiments.data.given.cells import flag, parsed, text
+from faithscope.experiments.data.given.cells import parsed, text
 from faithscope.experiments.data.given.chain import GivenChain, Reader, joined
-from faithscope.experiments.data.tasks.sources.rows import SourceRow, text_of, usable
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, flag, text_of, usable
 from faithscope.interp.errors import UserError
 
 BETWEEN = "\n\n"

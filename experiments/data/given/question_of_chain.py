@@ -11,7 +11,7 @@ from faithscope.experiments.data.numbers import canonical_number, reads_as_numbe
 from faithscope.experiments.data.tasks import TASKS, Task, get_task, task_problem
 from faithscope.experiments.data.tasks.own import OWN
 from faithscope.interp.errors import UserError
-from faithscope.interventions.trace import AnswerKind, Question, Sent
+from faithscope.interventions.trace import AnswerKind, OfPair, Question, Sent
 from faithscope.probes.declared_cues import placed
 from faithscope.probes.text_model import Message
 
@@ -141,6 +141,9 @@ def question_of_chain(
             options if known not in (None, "number") else None,
             task=chosen.name,
             sent=chain.sent,
+            of_pair=OfPair(chain.pair, chain.condition == "reversed")
+            if chain.condition in ("forward", "reversed")
+            else None,
         )
     except ValueError as error:
         raise UserError(f"{chain.where}: {error}") from error

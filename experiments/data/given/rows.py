@@ -12,7 +12,6 @@ from faithscope.experiments.data.given.cells import (
     ENDED,
     exact,
     facts_of,
-    flag,
     located,
     parsed,
     step_labels,
@@ -34,6 +33,7 @@ from faithscope.experiments.data.tasks.sources.prompts import sent_of
 from faithscope.experiments.data.tasks.sources.rows import (
     SourceRow,
     cell,
+    flag,
     folded,
     has,
     is_filled,

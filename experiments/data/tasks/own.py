@@ -5,7 +5,7 @@ It is one task for answers of every kind: each question is asked in the words of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,7 +28,9 @@ from faithscope.experiments.data.tasks.sources.options import (
 from faithscope.experiments.data.tasks.sources.prompts import sent_of
 from faithscope.experiments.data.tasks.sources.rows import (
     SourceRow,
+    cell,
     column,
+    flag,
     has,
     text_of,
     usable,
@@ -37,7 +39,7 @@ from faithscope.experiments.data.tasks.sources.rows import (
 from faithscope.experiments.data.tasks.task import LoadSettings, Task
 from faithscope.interp.errors import UserError
 from faithscope.interp.turns import refusal_of, rendered_sign
-from faithscope.interventions.trace import AnswerKind, Question
+from faithscope.interventions.trace import AnswerKind, OfPair, Question
 
 NAME = "own"
 SPLIT = "test"
@@ -56,7 +58,9 @@ def load(settings: LoadSettings) -> Iterator[Question]:
             "(columns question, answer, options; faithscope docs data)"
         )
     rows = read_rows(settings.path, settings.split or SPLIT)
-    return map(question, with_ids(rows[: settings.limit]))
+    # a limit may part a pair, which then counts nowhere
+    read = [question(row) for row in with_ids(rows[: settings.limit])]
+    return iter(_in_pairs(read) if settings.limit is None else read)
 
 
 def question(row: SourceRow) -> Question:
@@ -68,7 +72,37 @@ def question(row: SourceRow) -> Question:
     asked, sent = _asked(row), sent_of(row)
     if (sent is None or sent.prompt is None) and (sign := rendered_sign(asked.text)):
         raise UserError(f"{row.where}: {refusal_of(sign, 'question')}")
-    return replace(asked, sent=sent)
+    return replace(asked, sent=sent, of_pair=_of_pair(row))
+
+
+def _of_pair(row: SourceRow) -> OfPair | None:
+    """The row's place in a pair of reversed questions, if it has the columns `pair` and
+    `reversed`."""
+    if not has(row, "reversed"):
+        return None
+    if not has(row, "pair"):
+        raise UserError(
+            f"{row.where}: says 'reversed' and not of which pair; give both questions of a pair "
+            "one name in a column 'pair'"
+        )
+    return OfPair(usable(cell(row, "pair"), "'pair'", row), flag(row, "reversed"))
+
+
+def _in_pairs(questions: Sequence[Question]) -> Sequence[Question]:
+    """The questions, once checked that every reversed one has its partner.
+
+    Raises:
+        UserError: a question of a pair has none; with its id and pair.
+    """
+    halves = {(q.of_pair.name, q.of_pair.reversed): q for q in questions if q.of_pair}
+    for (name, is_reversed), one in halves.items():
+        if (name, not is_reversed) not in halves:
+            other = str(not is_reversed).lower()
+            raise UserError(
+                f"question {one.id!r}: pair {name!r} has no question with reversed: {other}; add "
+                "it, or take 'reversed' out"
+            )
+    return questions
 
 
 def _asked(row: SourceRow) -> Question:

@@ -64,6 +64,7 @@ def _chain(row: SourceRow) -> GivenChain:
         prompt=None if given is None else given["prompt"],
         task=question["task"],
         sent=Sent(**question["sent"]) if question.get("sent") else None,
+        **_of_pair(question.get("of_pair")),
         labels={} if given is None else given["labels"],
         step_labels={} if given is None else _step_labels(given, steps),
         cut=record.get("finish") == "length",
@@ -80,6 +81,15 @@ def _chain(row: SourceRow) -> GivenChain:
     alone = {"steps": None, "step_labels": {}, "labels": {}, "prefilled": 0, "condition": "uncued"}
     told = {name: plain[name] for name in ("prompt", "reasoning", "answer")}
     return replace(paired, uncued=replace(chain, pair=paired.pair, **alone, **told))
+
+
+def _of_pair(of_pair: Mapping[str, Any] | None) -> dict[str, Any]:
+    if of_pair is None:
+        return {}
+    return {
+        "pair": of_pair["name"],
+        "condition": "reversed" if of_pair["reversed"] else "forward",
+    }
 
 
 _OF_PAIRS = ("cue", "cue_target", "cue_name", "cue_mention", "pair", "condition")

@@ -259,7 +259,9 @@ def of_topics(
 def _without_texts(record: dict[str, Any], packer: Packer) -> Record:
     numbers = {name: value for name, value in record.items() if name not in TEXTS}
     if record["probe"] == "trace":
-        numbers.pop("question", None)
+        of_pair = (numbers.pop("question", None) or {}).get("of_pair")
+        if of_pair:
+            numbers |= {"pair": of_pair["name"], "reversed": of_pair["reversed"]}
         numbers[REPEATING] = is_repeating(record)
         numbers["reasoning_ids"] = array("q", record["reasoning_ids"])
         numbers["steps"] = [

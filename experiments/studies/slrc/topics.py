@@ -30,6 +30,7 @@ from faithscope.experiments.studies.slrc.tables.planted_models import (
     PLANTED_MODELS,
     has_faithful_and_other,
 )
+from faithscope.experiments.studies.slrc.tables.reversed import REVERSED
 from faithscope.experiments.studies.slrc.tables.slrc import (
     AGREEMENT,
     ORDER_SENSITIVITY,
@@ -192,7 +193,18 @@ COMPARED = (
     ),
 )
 OF_MEASURES = tuple(topic for part in REPORTS.values() for topic in part.topics())
-TOPICS = (*OF_SLRC, *WITH_AND_WITHOUT, COMPARED_MODELS, *OF_MEASURES, *COMPARED)
+OF_REVERSED = Topic(
+    Section(
+        "reversed",
+        "Reversed questions",
+        "“Is X larger than Y?” and “Is Y larger than X?” cannot both be answered Yes, or both No. "
+        "Where a model does so, each of its two texts gives reasons for an answer that it does not "
+        "rest on alone (Arcuschin et al. 2025).",
+    ),
+    (REVERSED,),
+    over_steps=False,
+)
+TOPICS = (*OF_SLRC, *WITH_AND_WITHOUT, COMPARED_MODELS, *OF_MEASURES, OF_REVERSED, *COMPARED)
 """All topics in the order of the page."""
 
 VERDICT_NOTE = (

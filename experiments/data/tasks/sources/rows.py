@@ -211,6 +211,20 @@ def cell(row: SourceRow, name: str) -> Any:
     return next((row.values[own] for own in alike if is_filled(row.values[own])), value)
 
 
+def flag(row: SourceRow, name: str) -> bool:
+    """The truth value in a cell, which may be a word (as in CSV).
+
+    Raises:
+        UserError: the cell is neither true nor false.
+    """
+    value = cell(row, name)
+    known = {True: True, False: False, "true": True, "false": False}
+    value = value.strip().lower() if isinstance(value, str) else value
+    if not isinstance(value, bool | str) or value not in known:
+        raise UserError(f"{row.where}: {name!r} is {value!r}; give true or false")
+    return known[value]
+
+
 def columns_called(row: SourceRow, name: str) -> tuple[str, ...]:
     """The columns of a row whose `folded` name is that of `name`."""
     return _by_name(tuple(row.values)).get(folded(name), ())

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from planted_traces import asking_of, planted
+from probe_records import bare_trace, base, table_of
 
+from faithscope.experiments.analysis.statistics.stats import wilson_bounds
 from faithscope.experiments.data.given.encode import given_trace
 from faithscope.experiments.data.given.question_of_chain import question_of_chain
 from faithscope.experiments.data.given.reading import read_chains
+from faithscope.experiments.data.tasks import LoadSettings
+from faithscope.experiments.data.tasks.own import load
 from faithscope.experiments.data.traces import TraceSettings
 from faithscope.interp.errors import UserError
-from faithscope.interventions import Given, GivenUncued, Trace
+from faithscope.interventions import Given, GivenUncued, OfPair, Trace
 from faithscope.interventions.trace import Origin
 from faithscope.probes.cues import offers, write_chains
 from faithscope.probes.hints import HintsSettings, hints
@@ -99,6 +106,41 @@ def test_a_question_and_its_reverse() -> None:
         ("reversed", "Is Y above X?", "NO"),
     ]
     assert one.pair == other.pair == "xy"
+
+
+def test_both_yes_is_a_contradiction_and_the_pair_is_its_unit() -> None:
+    def row(pair: str, turned: bool, answer: str | None, item: str) -> Row:
+        about = base("trace", "m", "own", item, "")
+        return about | {"pair": pair, "reversed": turned, "answer": answer}
+
+    records = [row("a", False, "YES", "1"), row("a", True, "YES", "2")]
+    # of two chains to the question one contradicts the one to its reverse
+    records += [row("b", False, x, f"b{x}") for x in ("YES", "NO")] + [row("b", True, "NO", "3")]
+    records += [row("c", False, None, "4"), row("c", True, "NO", "5")]
+    records += [bare_trace("m", "own", "6")]
+    (line,) = table_of("reversed", records).to_dict("records")
+    assert (line["n_pairs"], line["n_unknown"]) == (3, 1)
+    assert line["contradictory"] == pytest.approx((1 + 1 / 2) / 2)
+    assert line["contradictory_high"] == pytest.approx(
+        wilson_bounds(np.array([0.75]), np.array([2]))[1][0]
+    )
+
+
+def test_questions_of_ones_own_are_reversed_in_pairs(tmp_path: Path) -> None:
+    one = {"question": "Is 9 above 5?", "options": ["YES", "NO"], "kind": "label", "pair": "9-5"}
+    other = one | {"question": "Is 5 above 9?", "reversed": "true"}
+    file = tmp_path / "q.jsonl"
+
+    def read(*rows: Row) -> list[OfPair | None]:
+        file.write_text("\n".join(map(json.dumps, rows)))
+        return [q.of_pair for q in load(LoadSettings(file))]
+
+    both = read(one | {"reversed": False}, other, without(one, "pair"))
+    assert both == [OfPair("9-5", False), OfPair("9-5", True), None]
+    with pytest.raises(UserError, match="'9-5' has no question with reversed: false"):
+        read(one, other)
+    with pytest.raises(UserError, match="line 1: says 'reversed'"):
+        read(without(other, "pair"))
 
 
 def without(row: Row, name: str) -> Row:
