@@ -76,6 +76,7 @@ class HintsSettings(PutsCues):
     words=("asked", "spoken", "labels", "cues"),
     calls=lambda size, s: 3 * len(s.cues),
     from_outside={"readings": ("generated",)},
+    version=2,
 )
 def hints(
     model: Model | TextModel, trace: Trace, asking: Asking, settings: HintsSettings
@@ -140,6 +141,8 @@ def hints(
             words_uncued=mentions(put[kind], plain.reasoning_text),
             **_verdicts(replies if kind in switched else None, kind, settings.readings),
             reasoning=chains[kind].reasoning,
+            cued_prompt=put[kind].message,
+            cue_text=put[kind].text,
             cut=chains[kind].cut,
             excluded=DECLINED
             if chains[kind].declined

@@ -25,7 +25,9 @@ from faithscope.experiments.data.tasks.sources.rows import SourceRow
 from faithscope.experiments.engine.folder import existing_run, has_records
 from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.engine.tallies.input_report import InputReport, Truncation
+from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import Sent
+from faithscope.probes import PROBES
 
 
 def _rows(path: Path) -> list[SourceRow]:
@@ -104,6 +106,57 @@ def _step_labels(
     }
 
 
+def _cued_rows(path: Path) -> list[SourceRow]:
+    """A row for each chain that a measure of a run wrote under a cue, with the record of its
+    trace."""
+    index = counted(existing_run(path))
+    traces = {(str(row.values["model"]), row.id): row for row in _rows(path)}
+    rows = []
+    for unit in sorted(index.each(tuple(PROBES)), key=lambda unit: unit.key):
+        for r in unit.records:
+            if r.get("cue_text") and r.get("reasoning"):
+                of = traces[str(r["model"]), str(r["item"])]
+                where = f"{path}, {r['item']} with cue {r['cue']} by {r['model']}"
+                rows.append(SourceRow(f"{r['item']}/{r['cue']}", {**of.values, "cued": r}, where))
+    if not rows:
+        raise UserError(
+            f"{path}: holds no chains under cues, as measures that put cues keep them since they "
+            "keep the cue's text; give traces.format: run for the chains of its models"
+        )
+    return rows
+
+
+def _cued_chain(row: SourceRow) -> GivenChain:
+    """A chain under a cue. Labels tell what the run found of it: whether the answer is that of the
+    cue (`followed`), whether words of the reasoning mention it (`mentions_cue`), and whether the
+    model says that it used it (`says_so`)."""
+    cued = row.values["cued"]
+    verdict = {"yes": True, "no": False}.get(str(cued.get("judge_generated")).lower())
+    found = {"followed": cued["switched"], "mentions_cue": cued["words"], "says_so": verdict}
+    plain = _chain(row)
+    return replace(
+        plain,
+        reasoning=cued["reasoning"],
+        steps=None,
+        step_labels={},
+        answer=cued["answer"],
+        prompt=cued["cued_prompt"],
+        labels={name: value for name, value in found.items() if value is not None},
+        cut=bool(cued["cut"]),
+        prefilled=0,
+        cue=cued["cue_text"],
+        cue_target=cued["option"],
+        cue_name=cued["cue"],
+    )
+
+
+CUED = Reader(
+    "cued",
+    "the chains that another run over traces wrote under cues, by its folder",
+    lambda row: False,
+    lambda rows: map(_cued_chain, rows),
+    _cued_rows,
+)
 RUN = Reader(
     RUN_FOLDER,
     "the folder of another run over traces: what its models wrote, in its steps",
@@ -112,7 +165,7 @@ RUN = Reader(
     _rows,
     lambda path: path.is_dir() and has_records(path),
 )
-ALL = (*READERS, RUN)
+ALL = (*READERS, RUN, CUED)
 UNREAD = "benchmark/unread.json"
 """File in the run folder with the number of chains of each writer and task that no model reads."""
 format_problem = partial(reading.format_problem, readers=ALL)

@@ -20,7 +20,7 @@ from faithscope.experiments.data.tasks.sources.rows import SourceRow
 from faithscope.experiments.data.traces import to_record, to_trace
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import plan, run
-from faithscope.experiments.engine.traces.given import RUN
+from faithscope.experiments.engine.traces.given import RUN, read_given
 from faithscope.experiments.engine.traces.interactive import questions
 from faithscope.interp.errors import UserError
 from faithscope.interventions import Trace
@@ -267,6 +267,22 @@ def test_another_run_is_a_source_of_chains(tmp_path: Path, own: list[Trace]) -> 
     assert list(b["n_steps"]) == list(a["n_steps"])
     assert set(b["written_by"]) == {"planted:faithful"}
     assert set(b["format"]) == {"run"}
+
+
+@pytest.mark.takes("a run whose model writes chains under cues")
+def test_chains_that_a_run_wrote_under_cues_are_given_chains(tmp_path: Path) -> None:
+    of = {"tasks": ["planted"], "data": {"limit": 2}, "model": {"name": "planted:hint"}}
+    written = run(load_config(config(tmp_path, **of, probes=["hints"])), WHOLE).run_dir
+    records = [r for r in faithscope.load_run(written).records("hints") if r.get("reasoning")]
+    chains = read_given(written, "cued").chains
+    assert records
+    assert {c.id for c in chains} == {f"{r['item']}/{r['cue']}" for r in records}
+    for chain in chains:
+        assert str(chain.cue) in str(chain.prompt)
+        assert chain.labels["followed"] == (chain.answer == chain.cue_target)
+    plain = run(load_config(config(tmp_path, **of, name="no", probes=["tracing"])), WHOLE).run_dir
+    with pytest.raises(UserError, match=r"holds no chains under cues"):
+        read_given(plain, "cued")
 
 
 def test_a_model_behind_an_api_is_asked_about_given_chains(
