@@ -21,7 +21,12 @@ if TYPE_CHECKING:
     from faithscope.experiments.analysis.exports.hub_dataset import push, to_dataset
     from faithscope.experiments.analysis.run import Run, load_run
     from faithscope.experiments.data.traces import make_trace, make_traces, score_answer
-    from faithscope.experiments.engine.traces.interactive import given_traces, measure, questions
+    from faithscope.experiments.engine.traces.interactive import (
+        given_traces,
+        inject,
+        measure,
+        questions,
+    )
     from faithscope.experiments.studies.compare.api import compare
     from faithscope.interp.loading import load, load_language, wrap
     from faithscope.interp.model import Model
@@ -31,6 +36,7 @@ _HOMES = {
     "Run": "experiments.analysis.run",
     "compare": "experiments.studies.compare.api",
     "given_traces": "experiments.engine.traces.interactive",
+    "inject": "experiments.engine.traces.interactive",
     "load": "interp.loading",
     "load_language": "interp.loading",
     "load_run": "experiments.analysis.run",
@@ -50,6 +56,7 @@ __all__ = [
     "UserError",
     "compare",
     "given_traces",
+    "inject",
     "load",
     "load_language",
     "load_run",

@@ -60,6 +60,7 @@ from faithscope.interventions.segment import (
 from faithscope.interventions.thoughts import FUNCTIONS, Function, function_of
 from faithscope.interventions.trace import (
     AnswerKind,
+    Counterfactual,
     Edit,
     Given,
     GivenUncued,
@@ -85,6 +86,7 @@ __all__ = [
     "AcausalStep",
     "AnswerKind",
     "Calculation",
+    "Counterfactual",
     "Deletion",
     "Edit",
     "Encode",

@@ -36,6 +36,18 @@ class Sent:
     think step by step:"."""
 
 
+RARE = ("sent", "of_pair", "counterfactual", "sample")
+"""Fields of questions that few have; records and ids of the others do not name them."""
+
+
+class Counterfactual(NamedTuple):
+    """Flawed reasoning r′ about a question, to be put into a model's mouth."""
+
+    text: str
+    answer: str | None = None
+    """The answer that it leads to, as the data set writes it; None if it does not tell."""
+
+
 @dataclass(frozen=True)
 class OfPair:
     """The place of a question in a pair of a question and its reverse ("Is X larger than Y?", "Is Y
@@ -69,6 +81,11 @@ class Question:
     """The prompt as it was sent, if the data set says; None for the task's words."""
     of_pair: OfPair | None = None
     """Its place in a pair of reversed questions; None for a question alone."""
+    counterfactual: Counterfactual | None = None
+    """Reasoning that leads to another answer, if the data set has some."""
+    sample: str | None = None
+    """Name of this sample of a question that is answered several times, whose `id` then is
+    `ID#SAMPLE`; None for a question that is answered once."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "task", self.task or self.dataset)
@@ -86,6 +103,15 @@ class Question:
             )
 
     @property
+    def asked_id(self) -> str:
+        """The id without the sample: that of the question, which all its samples share."""
+        return self.id if self.sample is None else self.id.removesuffix(f"#{self.sample}")
+
+    def sampled(self, sample: str) -> Question:
+        """One sample of the question."""
+        return replace(self, id=f"{self.id}#{sample}", sample=sample)
+
+    @property
     def decides(self) -> dict[str, Any]:
         """The fields that are part of a unit's id; one that few questions have is left out of the
         others, which keep the ids of earlier versions."""
@@ -94,7 +120,7 @@ class Question:
     @property
     def unsaid(self) -> set[str]:
         """The fields that few questions have and this one has not."""
-        return {name for name in ("sent", "of_pair") if getattr(self, name) is None}
+        return {name for name in RARE if getattr(self, name) is None}
 
     @property
     def labels(self) -> tuple[str, ...] | None:

@@ -385,4 +385,4 @@ def resolved(chosen: Sequence[str | DeclaredCue]) -> list[DeclaredCue]:
 def drawn(question: Question, pool: Sequence[str], seed: int) -> str:
     """The answer that a cue points to; one draw serves all cues with the same answers to choose
     from."""
-    return random.Random(f"cue-{seed}-{question.task}-{question.id}").choice(pool)
+    return random.Random(f"cue-{seed}-{question.task}-{question.asked_id}").choice(pool)

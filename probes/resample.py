@@ -44,7 +44,7 @@ NO_OTHER, NO_ANSWER = "no_other_step_drawn", "no_answer_parsed"
 """Why a step has no importance: every draw repeated its meaning; or no draw that said something
 else, or none that kept the step, gave an answer."""
 NOTHING = "no_step_has_importance"
-_MODES: dict[Unit, Mode] = {"paragraph": "paragraphs", "thought": "thoughts"}
+MODES_OF_UNITS: dict[Unit, Mode] = {"paragraph": "paragraphs", "thought": "thoughts"}
 _OF_NO_RULE: tuple[Unit, ...] = ("given", "group")
 """Units whose ends no rule finds in another text."""
 _CONTEXT = 8
@@ -226,7 +226,7 @@ def _draw(
 def _steps(pieces: Sequence[str], unit: Unit, n_sentences: int) -> tuple[str, ...]:
     """The steps of a continuation, segmented like the trace; see `Draw.steps`."""
     items = numbered_starts("".join(pieces), 0.0, goes_on=True) if unit == "item" else ()
-    mode = _MODES.get(unit, "sentences")
+    mode = MODES_OF_UNITS.get(unit, "sentences")
     steps = [
         s.text.strip()
         for s in (tile(pieces, items) if items else segment(pieces, mode))

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from faithscope.experiments.data.tasks.sources.files import read_rows
 from faithscope.experiments.data.tasks.sources.rows import SourceRow
 from faithscope.interp.errors import UserError
-from faithscope.interventions.trace import AnswerKind, Sent
+from faithscope.interventions.trace import AnswerKind, Counterfactual, Sent
 from faithscope.probes.declared_cues import Place
 
 SPLIT = "test"
@@ -21,7 +21,7 @@ SPLIT = "test"
 
 
 _RARE = ("cut", "prefilled", "cue", "cue_target", "cue_name", "cue_mention", "cue_place")
-_RARE += ("pair", "condition", "uncued", "sent", "edits")
+_RARE += ("pair", "condition", "uncued", "sent", "edits", "counterfactual", "sample")
 """Fields of a chain that few files tell of."""
 
 
@@ -56,6 +56,11 @@ class GivenChain:
     """The user message that the chain replies to, if the file has it."""
     sent: Sent | None = None
     """The whole prompt as it was sent, and the beginning of the reply, if the file has them."""
+    counterfactual: Counterfactual | None = None
+    """Reasoning that leads to another answer than the right one, if the file has some."""
+    sample: str | None = None
+    """Name of the sample, if the file says that a question has several chains: those of one id are
+    of one question. The id is then `ID#SAMPLE`."""
     task: str | None = None
     """The task in whose words the question was asked, if known."""
     labels: Mapping[str, Any] = field(default_factory=dict)

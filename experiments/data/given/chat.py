@@ -28,7 +28,7 @@ from faithscope.experiments.data.tasks.sources.gold import (
     check_unread,
     stated,
 )
-from faithscope.experiments.data.tasks.sources.prompts import sent_of
+from faithscope.experiments.data.tasks.sources.prompts import counterfactual_of, sent_of
 from faithscope.experiments.data.tasks.sources.rows import SourceRow, cell, has, usable
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import Sent
@@ -110,6 +110,8 @@ def chain(row: SourceRow) -> GivenChain:
         model=text(row, "model") or "",
         prompt=None if earlier else prompt,
         sent=as_sent,
+        counterfactual=counterfactual_of(row),
+        sample=text(row, "sample"),
         cut=was_cut(ended, *map(row.values.get, ENDED)),
         where=row.where,
     )

@@ -148,7 +148,7 @@ def renamed(rows: Sequence[SourceRow], columns: Columns, file: str) -> list[Sour
         where = ", ".join([row.where, *(f"sample {key}" for key in keys[-1:])])
         row.cells.name_row(row.where, where)
         cells = row.cells.renamed(values, sources)
-        done.append(SourceRow(".".join([row.id, *keys]), cells, where))
+        done.append(SourceRow(".".join([row.id, *keys[:-1]]), cells, where))
     if rows and (lost := [name for name, is_there in found.items() if not is_there]):
         have = list(dict.fromkeys(str(c) for row in rows[:100] for c in row.values))
         key = f"{KEY}.{'labels' if lost[0].startswith(_LABEL) else lost[0]}"

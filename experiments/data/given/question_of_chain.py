@@ -144,6 +144,8 @@ def question_of_chain(
             of_pair=OfPair(chain.pair, chain.condition == "reversed")
             if chain.condition in ("forward", "reversed")
             else None,
+            counterfactual=chain.counterfactual,
+            sample=chain.sample,
         )
     except ValueError as error:
         raise UserError(f"{chain.where}: {error}") from error

@@ -161,6 +161,7 @@ def read_chains(
     if not chains and noted.left_out:
         why = ", ".join(noted.left_out)
         raise UserError(f"{file}: every sample is left out ({why}); give a file with others, too")
+    chains = [c if c.sample is None else replace(c, id=f"{c.id}#{c.sample}") for c in chains]
     for chain in chains:
         _check_prompt(chain)
     chains = chains if edits is None else with_edits(chains, edits)
@@ -229,9 +230,12 @@ def _once(chains: Sequence[GivenChain]) -> Sequence[GivenChain]:
     for chain in chains:
         key = (chain.model, chain.dataset, chain.id)
         if key in seen:
-            raise UserError(
-                f"{chain.where}: id {chain.id!r} is that of {seen[key]}; give each chain an id of "
-                "its own"
+            remedy = (
+                "if they are samples of one question, name the column that numbers them 'sample' "
+                "(--set 'traces.columns={sample: COLUMN}'); else give each chain an id of its own"
             )
+            if chain.sample is not None:
+                remedy = "the name of a sample is unique among those of its question and model"
+            raise UserError(f"{chain.where}: id {chain.id!r} is that of {seen[key]}; {remedy}")
         seen[key] = chain.where
     return chains

@@ -29,7 +29,7 @@ from faithscope.experiments.data.tasks.sources.gold import (
     GOLD,
     check_unread,
 )
-from faithscope.experiments.data.tasks.sources.prompts import sent_of
+from faithscope.experiments.data.tasks.sources.prompts import counterfactual_of, sent_of
 from faithscope.experiments.data.tasks.sources.rows import (
     SourceRow,
     cell,
@@ -97,6 +97,8 @@ def chain(row: SourceRow) -> GivenChain:
         model=text(row, "model") or "",
         prompt=prompt,
         sent=sent_of(row),
+        counterfactual=counterfactual_of(row),
+        sample=text(row, "sample"),
         labels=_labels(row),
         step_labels=of_steps,
         cut=was_cut(*map(row.values.get, ENDED)) or (has(row, CUT) and flag(row, CUT)),

@@ -25,7 +25,7 @@ from faithscope.experiments.data.tasks.sources.options import (
     options_of,
     stated_kind,
 )
-from faithscope.experiments.data.tasks.sources.prompts import sent_of
+from faithscope.experiments.data.tasks.sources.prompts import counterfactual_of, sent_of
 from faithscope.experiments.data.tasks.sources.rows import (
     SourceRow,
     cell,
@@ -72,7 +72,8 @@ def question(row: SourceRow) -> Question:
     asked, sent = _asked(row), sent_of(row)
     if (sent is None or sent.prompt is None) and (sign := rendered_sign(asked.text)):
         raise UserError(f"{row.where}: {refusal_of(sign, 'question')}")
-    return replace(asked, sent=sent, of_pair=_of_pair(row))
+    r_prime = counterfactual_of(row)
+    return replace(asked, sent=sent, counterfactual=r_prime, of_pair=_of_pair(row))
 
 
 def _of_pair(row: SourceRow) -> OfPair | None:

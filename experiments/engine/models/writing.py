@@ -123,6 +123,10 @@ class TextWorker(Worker[Item], Generic[Item, Prompt]):
     def reply_records(self, unit: Unit[Item], writing: Writing, reply: Reply) -> Records:
         """The records that are stored of an API model's reply."""
 
+    def seed_of(self, unit: Unit[Item], of_place: int) -> int:
+        """Hook: the seed of a text, by default that of its place in a batch."""
+        return of_place
+
     def no_room(self, unit: Unit[Item], prompt: Prompt, error: UserError) -> Records | Exception:
         """The records, or error, stored if a prompt fills all of a model's positions."""
         return error
@@ -218,7 +222,8 @@ class TextWorker(Worker[Item], Generic[Item, Prompt]):
                 except UserError as error:
                     problem = self.no_room(unit, prompt, error)
                 else:
-                    starts.append(Start(item, stage, prompt, room, seeds[place % len(seeds)]))
+                    seed = self.seed_of(unit, seeds[place % len(seeds)])
+                    starts.append(Start(item, stage, prompt, room, seed))
                     continue
             except (UserError, ValueError) as error:
                 problem = error

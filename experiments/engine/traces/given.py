@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -26,7 +27,7 @@ from faithscope.experiments.engine.folder import existing_run, has_records
 from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.engine.tallies.input_report import InputReport, Truncation
 from faithscope.interp.errors import UserError
-from faithscope.interventions.trace import Sent
+from faithscope.interventions.trace import Counterfactual, Sent
 from faithscope.probes import PROBES
 
 
@@ -49,11 +50,14 @@ def _rows(path: Path) -> list[SourceRow]:
 def _chain(row: SourceRow) -> GivenChain:
     record = row.values
     question, given = record["question"], record["origin"].get("given")
+    sent, r_prime, sample = map(question.get, ("sent", "counterfactual", "sample"))
     options = question["options"]
     # a stretch too short to be a step of its own stays text between steps
     steps = [s for s in record["steps"] if s["counted"] and s["text"].strip()]
     chain = GivenChain(
-        id=row.id,
+        # a chain under a cue has the cue's name after the sample
+        id=row.id if sample is None else re.sub(rf"#{re.escape(sample)}(?=/|$)", "", row.id),
+        sample=sample,
         dataset=question["dataset"],
         question=question["text"],
         kind=question["kind"] if given is None else given["kind"],
@@ -65,8 +69,9 @@ def _chain(row: SourceRow) -> GivenChain:
         model=record["model"] if given is None else given["model"],
         prompt=None if given is None else given["prompt"],
         task=question["task"],
-        sent=Sent(**question["sent"]) if question.get("sent") else None,
         **_of_pair(question.get("of_pair")),
+        sent=sent and Sent(**sent),
+        counterfactual=r_prime and Counterfactual(*r_prime),
         labels={} if given is None else given["labels"],
         step_labels={} if given is None else _step_labels(given, steps),
         cut=record.get("finish") == "length",

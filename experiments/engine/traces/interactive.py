@@ -25,9 +25,10 @@ from faithscope.experiments.engine.traces.given import read_given
 from faithscope.experiments.engine.traces.units import unanswerable
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interp.marks import StatedMarks, marks_problem
-from faithscope.interventions import MIN_CHARS
+from faithscope.interventions import MIN_CHARS, NotWritable
 from faithscope.interventions.trace import AnswerKind, Question, Trace
 from faithscope.probes import PROBES, Settings
+from faithscope.probes.insertions import Insertion, Where, injected
 from faithscope.probes.record import KEYS, Record
 
 if TYPE_CHECKING:
@@ -205,6 +206,55 @@ def measure(
     asking = asking_for(model, chosen, trace)
     checked = _checked(kind, probe, settings | seeded)
     return Measured(PROBES[probe].measure(model, trace, asking, checked), trace)
+
+
+def inject(
+    model: Model,
+    trace: Trace,
+    text: str,
+    where: Where = "replace",
+    step: int | None = None,
+    *,
+    task: Task | str | None = None,
+    max_new_tokens: int | None = None,
+) -> Trace:
+    """Put text into a chain as the model's own, and let the model write on from there.
+
+    By default the text stands first, and all of the chain is written anew, as RFEval (section 2)
+    does with its counterfactual reasoning r′.
+
+    Args:
+        text: the text, such as flawed reasoning.
+        where: `replace` puts it in place of a step, `after` after it, `before` before it, with the
+            step kept after the text. What follows is written anew, greedily.
+        step: index of the step; None is the first, or the last for `after`.
+        task: task that reads the answer, as for `measure`.
+        max_new_tokens: most tokens that are written; None is twice those of the trace's own
+            response, and 64.
+
+    Returns:
+        The chain with the text and what the model wrote after it: `answer` is the one that it
+        states then, `original` the trace without the text, and `origin.prefilled` the number of
+        tokens up to the text's end. Other measures read it like any trace.
+
+    Raises:
+        UserError: the text is empty, the trace has no such step, the tokenizer has no ids for the
+            text, or it leaves no position to write in.
+    """
+    if not text.strip():
+        raise UserError("inject: the text is empty; give what is to be put into the chain")
+    if where not in get_args(Where):
+        raise UserError(f"inject: where={where!r}; there are {', '.join(get_args(Where))}")
+    if not trace.steps:
+        raise UserError(f"trace of {trace.question.id!r} has no steps; {_remedy(trace, '')}")
+    chosen = get_task(task) if isinstance(task, str) else task or get_task(trace.question.task)
+    if step is None:
+        step = trace.steps[-1 if where == "after" else 0].index
+    asking = asking_for(model, chosen, trace)
+    try:
+        return injected(model, trace, asking, [Insertion(text, where, step)], max_new_tokens)[0]
+    except NotWritable as error:
+        raise UserError(str(error)) from error
 
 
 def _remedy(trace: Trace, reason: str) -> str:

@@ -295,7 +295,7 @@ def plan(config: TracesConfig) -> TracePlan:
     if config.traces.path is not None:
         return _given(config)
     cuts: list[Truncation] = []
-    questions, groups = questions_of(config, cuts)
+    questions, groups = questions_of(config, cuts, config.generation.samples)
     sent = [q.id for of in questions.values() for q in of if q.sent is not None]
     if sent and (closed := next((m for m in config.model.name if m.startswith(API)), None)):
         raise ConfigError(
@@ -407,16 +407,19 @@ class AsksTasks(Protocol):
 
 
 def questions_of(
-    config: AsksTasks, cuts: list[Truncation]
+    config: AsksTasks, cuts: list[Truncation], samples: int = 1
 ) -> tuple[dict[str, list[Question]], Grouping]:
     """The questions of each task, and their groups; the rows that a limit leaves out are reported
     in `cuts`. Questions that a task makes itself are drawn one by one, and independent.
+
+    Args:
+        samples: number of samples of each question, which are one group.
 
     Raises:
         ConfigError: data cannot be read, holds no question, holds one id twice, or has no column of
             groups that the config names.
     """
-    read = {task: _questions(config, get_task(task), cuts) for task in config.tasks}
+    read = {task: _questions(config, get_task(task), cuts, samples) for task in config.tasks}
     asked = [a for _, of in read.values() for a in of]
     if config.data.group is not None and all(a.group is None for a in asked):
         raise ConfigError(
@@ -426,9 +429,10 @@ def questions_of(
 
 
 def _questions(
-    config: AsksTasks, task: Task, cuts: list[Truncation]
+    config: AsksTasks, task: Task, cuts: list[Truncation], samples: int
 ) -> tuple[list[Question], list[Asked]]:
-    """The questions of a task; and these with their groups, if they were read from rows."""
+    """The questions of a task; and these with their groups, if they were read from rows or are
+    sampled several times."""
     settings = LoadSettings(
         path=config.data.path_of(task.name),
         limit=config.data.limit_of(task.name),
@@ -456,7 +460,12 @@ def _questions(
     twice = [q for q, n in Counter(q.id for q in questions).items() if n > 1]
     if twice:
         raise ConfigError([f"task {task.name!r}: two questions have the id {twice[0]!r}"])
-    return questions, [asked_of(q, groups.get(q.id)) for q in questions if files]
+    if samples == 1:
+        return questions, [asked_of(q, groups.get(q.id)) for q in questions if files]
+    sampled = [q.sampled(str(k)) for q in questions for k in range(samples)]
+    # questions that a task makes itself are of no group but their own
+    of = {q.id: groups.get(q.asked_id, None if files else "") for q in sampled}
+    return sampled, [asked_of(q, of[q.id]) for q in sampled]
 
 
 class _Names:

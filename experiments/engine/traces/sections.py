@@ -246,6 +246,10 @@ class GenerationConfig(BackendSection):
     """Sampling temperature; 0 is greedy."""
     top_p: StrictFloat = Field(default=1.0, gt=0, le=1)
     """Probability mass of nucleus sampling, if temperature > 0."""
+    samples: StrictInt = Field(default=1, ge=1)
+    """Number of traces of each question and model. Samples of one question are one unit of every
+    interval and test, and the frame and table `question_rates` has their rates; several need a
+    temperature above 0."""
     probes: StrictBool = False
     """Whether the backend also writes the texts that probes need: answers after forced prefixes,
     and regenerated chains. Texts under knockouts and patches are always written here."""
@@ -256,6 +260,15 @@ class GenerationConfig(BackendSection):
             raise ValueError(
                 "probes: backend 'here' writes their texts anyway; take backend 'vllm-server' or "
                 "'vllm', or leave this out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _samples_differ(self) -> Self:
+        if self.samples > 1 and self.temperature == 0:
+            raise ValueError(
+                f"samples: {self.samples} samples at temperature 0 are one text; set "
+                "generation.temperature (0.7, say), or leave samples out"
             )
         return self
 

@@ -7,6 +7,7 @@ there.
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -158,6 +159,14 @@ class TraceWork(TextWorker[Item, Prompt]):
     def prompt(self, speaks: Speaks, unit: Unit[Item]) -> Prompt:
         item, _ = unit
         return prompt_of(speaks, item.of, item.question, self.settings.thinking)
+
+    def seed_of(self, unit: Unit[Item], of_place: int) -> int:
+        """The seed of a text; samples of one question have different ones wherever they stand."""
+        question = unit[0].question
+        if question.sample is None:
+            return of_place
+        text = f"sample\n{self.config.seed}\n{question.task}\n{question.id}"
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) >> 1
 
     def text_records(
         self, speaks: Speaks, start: Start[Item, Prompt], text: Generation, by: Mapping[str, str]

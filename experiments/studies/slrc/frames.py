@@ -44,6 +44,13 @@ from faithscope.experiments.studies.slrc.tables.outcomes import (
     LABEL_MASSES,
     label_masses,
 )
+from faithscope.experiments.studies.slrc.tables.question_rates import (
+    COLUMNS as QUESTION_RATES_COLUMNS,
+)
+from faithscope.experiments.studies.slrc.tables.question_rates import (
+    has_samples,
+    question_rates,
+)
 from faithscope.experiments.studies.slrc.tables.sources import Sources
 from faithscope.experiments.studies.slrc.topics import COMPARED, OF_MEASURES, TOPICS
 from faithscope.interventions import function_of
@@ -68,6 +75,12 @@ FRAMES = (
         SCORES,
         stages=PROBES_READ,
         make=lambda run: all_scores(run.records(*PROBES_READ)),
+    ),
+    Frame(
+        "question_rates",
+        "A row per question with several samples, measure, variant and yes-or-no outcome.",
+        QUESTION_RATES_COLUMNS,
+        make=lambda run: _question_rates(run),
     ),
     *(_of_probe(s.probe, frame) for s in REPORTS.values() for frame in s.frames),
     *JUDGE_FRAMES,
@@ -256,12 +269,27 @@ def of_topics(
     return made
 
 
+def _of_question(question: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
+    """What tables need of the question of a trace that is one of several samples."""
+    if (sample := question.get("sample")) is None:
+        return {}
+    labels = (record["origin"].get("given") or {}).get("labels", {})
+    asked = question["id"].removesuffix(f"#{sample}")
+    return {"asked_id": asked, "gold": question["gold"], "labels": labels}
+
+
+def _question_rates(run: Run) -> pd.DataFrame:
+    results = run.once(Results)
+    return question_rates(results.records if has_samples(results.records) else ())
+
+
 def _without_texts(record: dict[str, Any], packer: Packer) -> Record:
     numbers = {name: value for name, value in record.items() if name not in TEXTS}
     if record["probe"] == "trace":
-        of_pair = (numbers.pop("question", None) or {}).get("of_pair")
-        if of_pair:
+        question = numbers.pop("question", None) or {}
+        if of_pair := question.get("of_pair"):
             numbers |= {"pair": of_pair["name"], "reversed": of_pair["reversed"]}
+        numbers |= _of_question(question, record)
         numbers[REPEATING] = is_repeating(record)
         numbers["reasoning_ids"] = array("q", record["reasoning_ids"])
         numbers["steps"] = [

@@ -30,6 +30,7 @@ from faithscope.experiments.studies.slrc.tables.planted_models import (
     PLANTED_MODELS,
     has_faithful_and_other,
 )
+from faithscope.experiments.studies.slrc.tables.question_rates import QUESTION_RATES
 from faithscope.experiments.studies.slrc.tables.reversed import REVERSED
 from faithscope.experiments.studies.slrc.tables.slrc import (
     AGREEMENT,
@@ -92,6 +93,17 @@ WITH_AND_WITHOUT = (
         when=asked("direct"),
         over_steps=False,
     ),
+)
+OF_QUESTIONS = Topic(
+    Section(
+        "questions",
+        "Samples of a question",
+        "Each question was answered several times: how often an outcome is true, question by "
+        "question. Samples of one question are one unit of every interval on this page.",
+    ),
+    (QUESTION_RATES,),
+    when=lambda frames: frames.sampled,
+    over_steps=False,
 )
 COMPARED_MODELS = Topic(
     Section(
@@ -204,7 +216,10 @@ OF_REVERSED = Topic(
     (REVERSED,),
     over_steps=False,
 )
-TOPICS = (*OF_SLRC, *WITH_AND_WITHOUT, COMPARED_MODELS, *OF_MEASURES, OF_REVERSED, *COMPARED)
+TOPICS = (
+    *(*OF_SLRC, *WITH_AND_WITHOUT, OF_QUESTIONS, COMPARED_MODELS),
+    *(*OF_MEASURES, OF_REVERSED, *COMPARED),
+)
 """All topics in the order of the page."""
 
 VERDICT_NOTE = (

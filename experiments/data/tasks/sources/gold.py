@@ -31,6 +31,8 @@ ANSWER = "answer"
 """Column of a question's right answer; in the row of a given chain, of the chain's own answer."""
 CUE_TARGET = "cue_target"
 """Column of the answer that a cue in the prompt of a given chain points to."""
+LEADS_TO = "counterfactual_answer"
+"""Column of the answer to which reasoning that is to be put into a model's mouth leads."""
 _KEYS = ("answeridx", "answerkey", "label", "correct")
 """Columns that hold the letter of an option, even if another option has that letter as its text."""
 _GOLD_WORDS = re.compile(r"gold(en)?|gt|truth|correct|targets?|solutions?|expected|label")
@@ -195,7 +197,7 @@ def _like(row: SourceRow, *words: re.Pattern[str]) -> list[str]:
         looks_so = any(pattern.fullmatch(word) for pattern in words for word in of_column)
         if not looks_so or any(map(_ABOUT.fullmatch, of_column)):
             continue
-        if folded(column) in map(folded, (ANSWER, CUE_TARGET, *GOLD)):
+        if folded(column) in map(folded, (ANSWER, CUE_TARGET, LEADS_TO, *GOLD)):
             continue
         if is_filled(row.values[column]):
             like.append(column)

@@ -1,4 +1,5 @@
-"""Cells that hold a prompt as it was sent: `prompt_raw` and `assistant_prefix`."""
+"""Cells that hold a prompt as it was sent (`prompt_raw`, `assistant_prefix`), and reasoning that is
+to be put into a model's mouth (`counterfactual`)."""
 
 from __future__ import annotations
 
@@ -6,12 +7,14 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from faithscope.experiments.data.tasks.sources.gold import LEADS_TO
 from faithscope.experiments.data.tasks.sources.json_text import NotJson, json_of
 from faithscope.experiments.data.tasks.sources.rows import SourceRow, cell, has, usable
 from faithscope.interp.errors import UserError
-from faithscope.interventions.trace import Sent
+from faithscope.interventions.trace import Counterfactual, Sent
 
 RAW, PREFIX = "prompt_raw", "assistant_prefix"
+R_PRIME = "counterfactual"
 ROLES = ("system", "user", "assistant")
 
 
@@ -37,6 +40,25 @@ def sent_of(row: SourceRow) -> Sent | None:
         usable(prefix, repr(PREFIX), row)
         prefix = str(prefix)
     return Sent(prompt, prefix) if prompt or prefix else None
+
+
+def counterfactual_of(row: SourceRow) -> Counterfactual | None:
+    """The reasoning r′ of a row's column `counterfactual`, with the answer that it leads to
+    (`counterfactual_answer`); None without one.
+
+    Raises:
+        UserError: a cell is no text, or there is an answer without the reasoning.
+    """
+    answer = usable(cell(row, LEADS_TO), repr(LEADS_TO), row) if has(row, LEADS_TO) else None
+    if not has(row, R_PRIME):
+        if answer is not None:
+            raise UserError(
+                f"{row.where}: {LEADS_TO!r} is the answer of {R_PRIME!r}, which is not there; give "
+                "the reasoning, or leave both out"
+            )
+        return None
+    usable(cell(row, R_PRIME), repr(R_PRIME), row)
+    return Counterfactual(str(cell(row, R_PRIME)), answer)
 
 
 def _prompt(value: Any, row: SourceRow) -> str | tuple[tuple[str, str], ...]:

@@ -14,12 +14,13 @@ from faithscope.experiments.analysis.stored_records import Place, Record, place_
 from faithscope.experiments.garbage import gc_paused
 from faithscope.experiments.studies.slrc.tables.branch_frame import branch_frame
 from faithscope.experiments.studies.slrc.tables.measures import all_scores, all_step_scores
+from faithscope.experiments.studies.slrc.tables.question_rates import has_samples, question_rates
 from faithscope.probes import PROBES
 
 
 class Sources(Mapping[str, pd.DataFrame]):
     """Name in `Table.of` -> frame: `trace` and each probe, a row per record; `branches` of SLRC's
-    edits; `scores` and `step_scores` of all measures."""
+    edits; `scores` and `step_scores` of all measures; `question_rates` over samples."""
 
     def __init__(self, records: Sequence[Record], failed: Failures | None = None) -> None:
         """
@@ -36,6 +37,7 @@ class Sources(Mapping[str, pd.DataFrame]):
             "branches": lambda: branch_frame(self._of("trace", "slrc")),
             "scores": lambda: all_scores(self._of(*PROBES), self._failed),
             "step_scores": lambda: all_step_scores(self._of(*PROBES), self._failed),
+            "question_rates": lambda: question_rates(self._of("trace", *PROBES)),
             "trace": lambda: record_frame(self._of("trace")),
             **{name: lambda name=name: self._of_probe(name) for name in PROBES},
         }
@@ -44,6 +46,11 @@ class Sources(Mapping[str, pd.DataFrame]):
     def probes(self) -> set[str]:
         """The probes with records, excluded ones included."""
         return set(self._records)
+
+    @property
+    def sampled(self) -> bool:
+        """Whether questions have several samples."""
+        return has_samples(self._of("trace"))
 
     @property
     def models(self) -> set[str]:
