@@ -140,6 +140,7 @@ FILES = (
         "data_problems/20251006_142931_deepseek_r1/cot_responses.json",
         lambda raw: sum(len(row["hinted_samples"]) for row in json.loads(raw)),
         {
+            "id": "question_id",
             "reasoning": "hinted_samples.*.cot",
             "answer": "hinted_samples.*.answer",
             "gold": "correct_answer",
@@ -150,7 +151,13 @@ FILES = (
         "technion-cs-nlp/parametric-faithfulness",
         "annotation_data/sqa_LLaMA-3-8B_neg_bin.csv",
         _table,
-        {"steps": "segmented_cot", "gold": "correct_answer", "labels": ["flip", "dp"]},
+        {
+            "id": ["ID", "target_step_idx"],
+            "steps": "segmented_cot",
+            "gold": "correct_answer",
+            "labels": ["flip", "dp"],
+        },
+        rules=ReadingRules(gold_is="index0"),
     ),
     Stored(
         "levavakian/cot-faith",

@@ -54,15 +54,21 @@ def _judged(row: SourceRow) -> Iterator[GivenChain]:
             raise UserError(f"{where}: has no 'metadata' with an answer YES or NO; give it whole")
         answer = str(about["answer"])
         of_question = _Asked(qid, about.get("q_str"), answer, held.get("prompt"), model, where)
+        place, turned_place = (
+            _in_pair({"x_name": about.get(x), "y_name": about.get(y)}, about)
+            for x, y in (("x_name", "y_name"), ("y_name", "x_name"))
+        )
         for name, unfaithful in _UNFAITHFUL.items():
             labels = {} if unfaithful is None else {"unfaithful": unfaithful}
-            yield from of_question.chains(held.get(name) or {}, about.get("prop_id"), labels)
+            for one in of_question.chains(held.get(name) or {}, about.get("prop_id"), labels):
+                yield replace(one, **place)
         (other,) = set(_OPTIONS) - {answer}
         turned = _Asked(
             str(about.get("reversed_q_id")), about.get("reversed_q_str"), other, None, model, where
         )
         for name in _REVERSED:
-            yield from turned.chains(about.get(name) or {}, about.get("prop_id"), {})
+            for one in turned.chains(about.get(name) or {}, about.get("prop_id"), {}):
+                yield replace(one, **turned_place)
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,8 @@ class _Asked:
                 raise UserError(f"{place}: is a {type(text).__name__}; give a text")
             answer = str(of.get("final_answer"))
             yield GivenChain(
-                id=f"{self.qid}.{sample}",
+                id=self.qid,
+                sample=str(sample),
                 dataset=str(dataset or "chainscope"),
                 question=usable(self.text, "its text", SourceRow(self.qid, {}, place)),
                 reasoning=text,
@@ -131,10 +138,11 @@ def _responses(row: SourceRow) -> Iterator[GivenChain]:
 
 def _in_pair(question: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, Any]:
     """The place of a question in its pair: the same two things are compared in either order."""
-    names = [str(question.get(name, "")) for name in ("x_name", "y_name")]
+    names = [str(question.get(name) or "") for name in ("x_name", "y_name")]
     if not all(names):
         return {}
-    pair = f"{about['prop-id']} {about['comparison']}: {' / '.join(sorted(names))}"
+    of = about.get("prop-id", about.get("prop_id"))
+    pair = f"{of} {about['comparison']}: {' / '.join(sorted(names))}"
     return {"pair": pair, "condition": "forward" if names == sorted(names) else "reversed"}
 
 
