@@ -51,7 +51,8 @@ SILENT = (
     *("*.attempts", "*.base_url", "*.extra_body", "*.max_model_len", "*.dtype", "*.revision"),
     *(
         "*.marks",
-        "traces.gold_is",
+        *(f"traces.{key}" for key in ("gold_is", "columns", "options", "edits")),
+        "generation.samples",
         "*.structured",
         "*.thinking",
         "*.reasoning_effort",

@@ -185,4 +185,5 @@ def _form(name: str, text: PromptText) -> RfForm:
             raise UserError(
                 f"{where}: fields: no {kind} {wanted!r}: a {file.task} form is read by it; add it"
             )
-    return RfForm(file.form(name, where), file.task, file.source, file.ours, {**file.absent})
+    form = file.form(name, where)
+    return RfForm(form, file.task, file.source, file.ours, absent={**file.absent})

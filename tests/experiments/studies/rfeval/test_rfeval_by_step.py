@@ -65,7 +65,7 @@ def test_every_part_is_asked_about_and_every_transition() -> None:
     ]
     assert n_steps(parts) == 5
     asked = asks_of_parts(TABLE.posed(WORDS), "m", parts, STEP_FORMS)
-    flaws = {(p["condition"], p["place"]): ask for ask, p, _ in asked if p["kind"] == "flaw"}
+    flaws = {(p["condition"], p["place"]): ask for ask, p, *_ in asked if p["kind"] == "flaw"}
     assert len(asked) == 9 + 7  # an output's first part has none before it
     assert flaws["intervened", 1].values["before"] == TABLE.r_prime
     assert flaws["intervened", 1].values["part"] == "Row 2:"

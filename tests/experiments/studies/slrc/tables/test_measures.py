@@ -56,11 +56,12 @@ ITEMS = 4
 def records(name: str, probe: str) -> list[dict]:
     model, traces = planted(name)
     of = PROBES[probe]
+    needs = {"cues", "asked"} & set(of.words)
     return [
         r
         for t in traces[:ITEMS]
         for t in [misled(model, t) if probe == "prefilled_reasoning" else t]
-        for asked in [asking_of(t) if {"cues", "asked"} & set(of.words) else ASKING]
+        for asked in [asking_of(t) if needs or probe == "injection" else ASKING]
         for r in of.measure(model, t, asked, of.settings(**SETTINGS.get(probe, {})))
     ]
 
