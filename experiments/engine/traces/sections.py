@@ -151,8 +151,8 @@ class GivenConfig(Section):
     """Kind of the answers (`choice`, `label`, `number`), if neither file nor task tells; null
     leaves out the probes that read answers."""
     options: list[StrictStr] = Field(default=[])
-    """The options of every question, if the file has none: `[YES, NO]`. They are answered by their
-    words (`label`)."""
+    """The options of every question, if the file has none: `["YES", "NO"]`, in quotes, since
+    YAML reads bare ones as true and false. They are answered by their words (`label`)."""
     writers: dict[str, str] = Field(default={})
     """A writer's name in the file -> its model here (a folder of its weights, a hub id); other
     writers keep their names."""
