@@ -28,16 +28,19 @@ if TYPE_CHECKING:
         questions,
     )
     from faithscope.experiments.studies.compare.api import compare
+    from faithscope.interp.directions import Direction, load_directions, save_directions
     from faithscope.interp.loading import load, load_language, wrap
     from faithscope.interp.model import Model
 
 _HOMES = {
+    "Direction": "interp.directions",
     "Model": "interp.model",
     "Run": "experiments.analysis.run",
     "compare": "experiments.studies.compare.api",
     "given_traces": "experiments.engine.traces.interactive",
     "inject": "experiments.engine.traces.interactive",
     "load": "interp.loading",
+    "load_directions": "interp.directions",
     "load_language": "interp.loading",
     "load_run": "experiments.analysis.run",
     "make_trace": "experiments.data.traces",
@@ -45,12 +48,14 @@ _HOMES = {
     "measure": "experiments.engine.traces.interactive",
     "push": "experiments.analysis.exports.hub_dataset",
     "questions": "experiments.engine.traces.interactive",
+    "save_directions": "interp.directions",
     "score_answer": "experiments.data.traces",
     "to_dataset": "experiments.analysis.exports.hub_dataset",
     "wrap": "interp.loading",
 }
 
 __all__ = [
+    "Direction",
     "Model",
     "Run",
     "UserError",
@@ -58,6 +63,7 @@ __all__ = [
     "given_traces",
     "inject",
     "load",
+    "load_directions",
     "load_language",
     "load_run",
     "make_trace",
@@ -65,6 +71,7 @@ __all__ = [
     "measure",
     "push",
     "questions",
+    "save_directions",
     "score_answer",
     "to_dataset",
     "wrap",

@@ -13,6 +13,7 @@ from faithscope.interp.errors import UserError
 
 if TYPE_CHECKING:
     from faithscope.interp.answered import Answered
+    from faithscope.interp.directions import Direction, load_directions, save_directions
     from faithscope.interp.edits import Knockout, Patch
     from faithscope.interp.execute import Execution
     from faithscope.interp.forest import Branch, Forest
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Answered": "answered",
     "Branch": "forest",
+    "Direction": "directions",
     "Execution": "execute",
     "Forest": "forest",
     "ForestRun": "read",
@@ -40,13 +42,16 @@ _HOMES = {
     "ReasoningFormat": "formats",
     "Sampling": "generation",
     "load": "loading",
+    "load_directions": "directions",
     "load_language": "loading",
+    "save_directions": "directions",
     "wrap": "loading",
 }
 
 __all__ = [
     "Answered",
     "Branch",
+    "Direction",
     "Execution",
     "Forest",
     "ForestRun",
@@ -61,7 +66,9 @@ __all__ = [
     "Sampling",
     "UserError",
     "load",
+    "load_directions",
     "load_language",
+    "save_directions",
     "wrap",
 ]
 

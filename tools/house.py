@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 FIRST_FLOOR = "experiments"
 BUDGETS = {
-    "interp": 12_600,
+    "interp": 13_600,
     "interventions": 3_300,
     "probes": 13_000,
     "experiments/analysis": 17_600,
