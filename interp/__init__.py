@@ -14,7 +14,7 @@ from faithscope.interp.errors import UserError
 if TYPE_CHECKING:
     from faithscope.interp.answered import Answered
     from faithscope.interp.directions import Direction, load_directions, save_directions
-    from faithscope.interp.edits import Knockout, Patch
+    from faithscope.interp.edits import Knockout, Patch, Steer
     from faithscope.interp.execute import Execution
     from faithscope.interp.forest import Branch, Forest
     from faithscope.interp.formats import ReasoningFormat
@@ -41,6 +41,7 @@ _HOMES = {
     "Read": "read",
     "ReasoningFormat": "formats",
     "Sampling": "generation",
+    "Steer": "edits",
     "load": "loading",
     "load_directions": "directions",
     "load_language": "loading",
@@ -64,6 +65,7 @@ __all__ = [
     "Read",
     "ReasoningFormat",
     "Sampling",
+    "Steer",
     "UserError",
     "load",
     "load_directions",

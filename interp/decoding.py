@@ -11,6 +11,7 @@ import torch
 from einops import rearrange
 from torch import Tensor, nn
 
+from faithscope.interp import hooks
 from faithscope.interp.attention import is_eager, kernel
 from faithscope.interp.edits import Edit, Knockout
 from faithscope.interp.keyvalues import KeyValues, Rows
@@ -84,6 +85,7 @@ class Decode:
         """
         self._reaches = reaches
         self._edits = [tuple(e) for e in edits] if edits else [()] * len(paths)
+        self._changes: hooks.Placed | None = None
         rows = Rows(paths)
         self.lengths = rows.lengths
         self.at = rows.longest - 1
@@ -124,6 +126,23 @@ class Decode:
         at = clock.at - clock.pad[:, 0]
         return at if self._positions is None else at.clamp(max=self._positions - 1)
 
+    @property
+    def changes(self) -> hooks.Placed:
+        """What edits change of the activations of every step, made once for the sequences there
+        are."""
+        if self._changes is None:
+            self._changes = hooks.placed(self._edits, np.arange(len(self._edits)), None)
+        return self._changes
+
+    def positions_on(self, device: torch.device) -> Tensor:
+        """(B,) positions of the tokens about to be run, on a device that a layer runs on."""
+        return self._columns_now(device).queries[:, 0]
+
+    def _columns_now(self, device: torch.device) -> _Columns:
+        if device not in self._now:
+            self._now[device] = self._columns(device)
+        return self._now[device]
+
     def _clock(self, device: torch.device) -> _Clock:
         if device not in self._clocks:
             columns = next(k.shape[2] for k, _ in self.layers.values())
@@ -151,6 +170,7 @@ class Decode:
         """Drop every sequence but `rows`, and the columns that no remaining sequence needs."""
         self._pad, self.lengths = self._pad[rows], self.lengths[rows]
         self._edits = [self._edits[i] for i in rows.tolist()]
+        self._changes = None
         spare = int(self._pad.min())
         if self.static:
             spare -= spare % 8
@@ -205,9 +225,7 @@ class Decode:
         reach, device = self._reaches[layer], query.device
         assert reach is not None, "models with masks of other kinds are run one by one"
         static = device.type != "cpu"
-        if device not in self._now:
-            self._now[device] = self._columns(device)
-        held, keys, queries, own = self._now[device]
+        held, keys, queries, own = self._columns_now(device)
         cuts = self._cuts_in(layer, queries[:, 0], drop=not static)
         name = (reach, device, is_eager(module), *(c.edit for c in cuts))
         if name not in self._masks:
@@ -352,6 +370,7 @@ class Shared(Decode):
         """Drop every sequence but `rows`; what only others wrote stays, unseen."""
         self.lengths = self.lengths[rows]
         self._edits = [self._edits[i] for i in rows.tolist()]
+        self._changes = None
         self._edited.clear()
         self.layout += 1
         for device, trunk in self._trunks.items():

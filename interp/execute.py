@@ -101,7 +101,9 @@ def prefill(
         at = [n - start for n in stream]
         with (
             # patches come first, so that patched activations are what is read
-            hooks.patched(model, hooks.placed(forest, start, stop)),
+            hooks.patched(
+                model, hooks.placed(forest.edits, forest.mark[start:stop], forest.depth[start:stop])
+            ),
             hooks.residuals(model, at) as residuals,
             hooks.outputs(model, at, taps.sites) as outputs,
         ):
@@ -133,10 +135,12 @@ def _chunks(spans: Sequence[tuple[int, int]], step: int) -> Iterator[tuple[int, 
 
 
 def prefill_prompts(
-    model: LoadedModel, prompts: Sequence[Sequence[int]]
+    model: LoadedModel,
+    prompts: Sequence[Sequence[int]],
+    edits: Sequence[Sequence[Edit]] | None = None,
 ) -> tuple[KeyValues, list[list[int]], Tensor]:
     """Run prompts as one forest: its cache, their paths in it, and (B, V) logits after each."""
-    forest = Forest.of(prompts)
+    forest = Forest.of(prompts, edits)
     firsts: dict[int, Tensor] = {}
     ends = [int(path[-1]) for path in forest.paths]
     cache = prefill(
@@ -239,8 +243,10 @@ def one_more(
             [edits[r] for r in rows],
             block=block,
         )
-        ids = torch.tensor([tokens[r] for r in rows])
-        on_logits(rows, forward(model, session, ids, session.positions))
+        ids, at = torch.tensor([tokens[r] for r in rows]), session.positions
+        places = hooks.placed([edits[r] for r in rows], np.arange(len(rows)), at.numpy())
+        with hooks.patched(model, places):
+            on_logits(rows, forward(model, session, ids, at))
 
 
 @torch.inference_mode()
@@ -259,8 +265,9 @@ def one_by_one(
     """The oracle: each sequence in a plain forward; (index, (A, V) logits) handed over.
 
     `on_residuals` is given (index, (A, L + 1, D) streams) of the asked positions. Without `unembed`
-    no logits are handed over, and only those of one position are computed. `edits` are patches:
-    knockouts need the forest's attention. `on_outputs` is given the outputs of `sites`.
+    no logits are handed over, and only those of one position are computed. `edits` are patches
+    and steering: knockouts need the forest's attention. `on_outputs` is given the outputs of
+    `sites`.
     """
     for i, (ids, positions) in enumerate(zip(sequences, ask, strict=True)):
         at = [p % len(ids) for p in positions]

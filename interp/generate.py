@@ -6,12 +6,16 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from faithscope.interp import continuation, execute, lockstep, writer
+from faithscope.interp.edit_checks import check
+from faithscope.interp.edits import Edit
+from faithscope.interp.errors import UserError
 from faithscope.interp.generation import Generation, Sampling, check_penalty, each_of, seeds_of
 from faithscope.interp.loaded import LoadedModel
 from faithscope.interp.lockstep import Choose
@@ -30,6 +34,7 @@ def generate(
     seed: int | Sequence[int] = 0,
     end_ids: frozenset[int] | None = None,
     stop: Callable[[str], bool] | None = None,
+    edits: Sequence[Sequence[Edit] | None] | None = None,
     on_done: Callable[[int, Generation], None] | None = None,
 ) -> list[Generation]:
     """Continue every prompt: greedy, or sampled with a seed of each prompt's own.
@@ -44,6 +49,15 @@ def generate(
         seed: one for all, from which each prompt's seed follows by its place; or one per prompt, so
             that its draws do not depend on the other prompts of the call.
         end_ids: tokens that end a continuation; the model's own by default.
+        edits: per prompt, the edits of the model while it reads the prompt and writes on; None for
+            none. Prompts under different edits are decoded in one lockstep. Edits that reach beyond
+            the prompt (an end of None) hold for what is written. A call with edits is written here
+            whole, also if the model has a writer elsewhere (vLLM).
+
+    Raises:
+        UserError: a prompt does not fit the model's positions, an edit is not possible in this
+            model, or the model runs one by one and there are edits.
+        ValueError: an edit names a position, layer, head or width that is not there.
     """
     request = GenerateRequest(
         prompts,
@@ -54,6 +68,7 @@ def generate(
         seed=seed,
         end_ids=end_ids,
         stop=stop,
+        edits=edits,
         on_done=on_done,
     )
     return generate_all(model, [request])[0]
@@ -75,20 +90,37 @@ class GenerateRequest:
     seed: int | Sequence[int] = 0
     end_ids: frozenset[int] | None = None
     stop: lockstep.Stop | None = None
+    edits: Sequence[Sequence[Edit] | None] | None = None
     on_done: OnDone | None = None
+
+    @cached_property
+    def under(self) -> list[tuple[Edit, ...]]:
+        """The edits of each prompt."""
+        if self.edits is None:
+            return [()] * len(self.prompts)
+        if len(self.edits) != len(self.prompts):
+            raise ValueError(
+                f"{len(self.prompts)} prompts but edits for {len(self.edits)} of them; give None "
+                "for a prompt without edits"
+            )
+        return [tuple(e or ()) for e in self.edits]
 
 
 def generate_all(model: LoadedModel, requests: Sequence[GenerateRequest]) -> list[list[Generation]]:
     """The continuations of several calls of `generate`; calls with the same settings of sampling
-    are decoded in lockstep."""
+    are decoded in lockstep, those with edits apart."""
     alike: dict[tuple[Any, ...], list[int]] = {}
     for i, r in enumerate(requests):
         check_penalty(r.repetition_penalty)
         if r.prompts:
             room = each_of(r.max_new_tokens, len(r.prompts))
-            how, _ = choose_execution(model, r.prompts, "auto", room=room)
-            how = "elsewhere" if model.writer is not None else how
-            settings = (r.temperature, r.top_p, r.repetition_penalty, r.end_ids)
+            how, reason = choose_execution(model, r.prompts, "auto", room=room)
+            edited = any(r.under)
+            if edited:
+                _check_edits(model, r, reason)
+            elif model.writer is not None:
+                how = "elsewhere"
+            settings = (edited, r.temperature, r.top_p, r.repetition_penalty, r.end_ids)
             alike.setdefault((how, *settings), []).append(i)
     written: list[list[Generation]] = [[] for _ in requests]
     for (how, *_), at in alike.items():
@@ -96,6 +128,20 @@ def generate_all(model: LoadedModel, requests: Sequence[GenerateRequest]) -> lis
         for i in at:
             written[i] = list(itertools.islice(texts, len(requests[i].prompts)))
     return written
+
+
+def _check_edits(model: LoadedModel, request: GenerateRequest, reason: str | None) -> None:
+    """
+    Args:
+        reason: why the packed forest does not serve the request's prompts, if it does not.
+    """
+    for prompt, edits in zip(request.prompts, request.under, strict=True):
+        check(model, edits, len(prompt), grows=True)
+    if reason is not None:
+        raise UserError(
+            f"{model.name}: no text can be written under edits one by one ({reason}); read or "
+            "score it under edits (run, ask), or take a shorter text or another model"
+        )
 
 
 def _generate(
@@ -133,14 +179,16 @@ def _generate(
             )
             finish(i, text)
     else:
+        edits = [under for r in requests for under in r.under]
         lockstep.decode(
             model,
-            *execute.prefill_prompts(model, prompts),
+            *execute.prefill_prompts(model, prompts, edits),
             limits,
             choose=choose,
             stop=stops,
             group_tokens=model.token_budget,
             on_done=finish,
+            edits=edits if any(edits) else None,
             end_ids=one.end_ids,
         )
     return [done[i] for i in range(len(prompts))]

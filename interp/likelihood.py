@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from faithscope.interp import execute
+from faithscope.interp.edit_checks import check
+from faithscope.interp.edits import Edit, Knockout
 from faithscope.interp.execute import Execution
 from faithscope.interp.forest import Forest
 from faithscope.interp.loaded import LoadedModel
@@ -55,6 +57,7 @@ def likelihood(
     sequences: Sequence[Sequence[int]],
     starts: Sequence[int],
     *,
+    edits: Sequence[Sequence[Edit]] | None = None,
     execution: Execution = "auto",
 ) -> Likelihoods:
     """Log-probabilities and entropies of the tokens of each sequence from its start on.
@@ -63,31 +66,42 @@ def likelihood(
 
     Args:
         starts: per sequence, the position of the first token wanted, 0 for all.
+        edits: per sequence, the edits of the model while it reads the sequence.
 
     Raises:
-        UserError: a sequence is longer than the model's positions.
-        ValueError: a start outside its sequence.
+        UserError: a sequence is longer than the model's positions, or an edit is not possible in
+            this model.
+        ValueError: a start outside its sequence, or an edit names a position, layer, head or width
+            that is not there.
         FloatingPointError: the model's logits are not finite.
     """
     for ids, start in zip(sequences, starts, strict=True):
         if not 0 <= start <= len(ids):
             raise ValueError(f"start {start} lies outside a sequence of {len(ids)} tokens")
+    under = [()] * len(sequences) if edits is None else [tuple(e) for e in edits]
+    for ids, of in zip(sequences, under, strict=True):
+        check(model, of, len(ids))
     how, reason = choose_execution(model, sequences, execution)
     by_sequence: dict[int, Likelihood] = {}
     trie, trunk = 0, NO_TRUNK
-    packs = (_Pack.of(sequences, starts, group) for group in groups(model, sequences, how))
+    packs = (
+        _Pack.of(sequences, starts, under, group) for group in groups(model, sequences, how, under)
+    )
     for pack, after, size in linked(packs, apart=how == "loop"):
         scores = pack.scores
         trie += len(pack.forest) - len(trunk.nodes)
-        if how == "loop":
-            _run_loop(model, sequences[pack.group[0]], scores)
+        cut = any(isinstance(e, Knockout) for i in pack.group for e in under[i])
+        if how == "loop" and not cut:
+            (i,) = pack.group
+            _run_loop(model, sequences[i], under[i], scores)
         else:
             cache = execute.prefill(
                 model,
                 pack.forest,
                 sorted(scores.tokens),
                 lambda nodes, logits, into=scores: into.take(model, nodes, logits),
-                chunk=min(model.chunk, POSITIONS),
+                # in one chunk if positions are scaled by the longest sequence of a forward
+                chunk=len(pack.forest) if how == "loop" else min(model.chunk, POSITIONS),
                 way=execute.WAYS.get(how),
                 trunk=trunk,
             )
@@ -113,9 +127,13 @@ class _Pack:
 
     @classmethod
     def of(
-        cls, sequences: Sequence[Sequence[int]], starts: Sequence[int], group: list[int]
+        cls,
+        sequences: Sequence[Sequence[int]],
+        starts: Sequence[int],
+        edits: Sequence[Sequence[Edit]],
+        group: list[int],
     ) -> _Pack:
-        forest = Forest.of([tuple(sequences[i]) for i in group])
+        forest = Forest.of([tuple(sequences[i]) for i in group], [edits[i] for i in group])
         return cls(group, forest, _Scores.wanted(forest, [starts[i] for i in group]))
 
     @property
@@ -168,7 +186,9 @@ class _Scores:
         )
 
 
-def _run_loop(model: LoadedModel, ids: Sequence[int], scores: _Scores) -> None:
+def _run_loop(
+    model: LoadedModel, ids: Sequence[int], edits: Sequence[Edit], scores: _Scores
+) -> None:
     # a forest of one path: its nodes are the positions
     asked = sorted(scores.tokens)
     for start in range(0, len(asked), POSITIONS):
@@ -177,4 +197,4 @@ def _run_loop(model: LoadedModel, ids: Sequence[int], scores: _Scores) -> None:
         def reduce(_: int, logits: Tensor, here: list[int] = some) -> None:
             scores.take(model, here, logits)
 
-        execute.one_by_one(model, [ids], [some], reduce)
+        execute.one_by_one(model, [ids], [some], reduce, edits=[edits])

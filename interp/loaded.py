@@ -12,6 +12,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from faithscope.interp.backends import Backend
 from faithscope.interp.formats import ReasoningFormat
+from faithscope.interp.hook_names import Place
 from faithscope.interp.language import Speaks
 from faithscope.interp.number_ends import NumberEnds
 from faithscope.interp.placement import device_of
@@ -68,6 +69,11 @@ class LoadedModel(Speaks):
     @property
     def n_layers(self) -> int:
         return self.structure.n_layers
+
+    def hook_names(self) -> dict[str, Place]:
+        """TransformerLens' names of this model's sites, with site and layer of each; patches,
+        steering and states take them as well."""
+        return self.structure.hook_names()
 
     @property
     def supports_tree(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from faithscope.interp import attention, execute
+from faithscope.interp import attention, execute, hooks
 from faithscope.interp.decoding import Decode, Shared
 from faithscope.interp.detokenise import GrowingText
 from faithscope.interp.edits import Edit
@@ -65,7 +65,7 @@ def decode(
     )
     groups = [list(range(len(paths)))] if shared else _groups(whole, group_tokens)
     for rows in groups:
-        of_rows = [edits[r] for r in rows] if edits else None
+        of_rows = [_beyond(edits[r], len(paths[r])) for r in rows] if edits else None
         room, reaches = max(limits[r] for r in rows), model.structure.reaches
         last = rows is groups[-1]
         state = (Shared if shared else Decode)(
@@ -79,6 +79,11 @@ def decode(
         )
         _decode_group(model, state, rows, first, limits, choose, stops, ends, finish)
     return [done[i] for i in range(len(paths))]
+
+
+def _beyond(edits: Sequence[Edit], length: int) -> list[Edit]:
+    """The edits that may touch tokens after the first `length`."""
+    return [edit for edit in edits if edit.reaches(length)]
 
 
 def _groups(lengths: list[int], budget: int) -> list[list[int]]:
@@ -113,9 +118,11 @@ def _decode_group(
     def ended(row: int, why: Literal["stop", "length"], end_id: int | None = None) -> None:
         finish(row, Generation(tuple(written[row]), why, end_id, gaps=tuple(led[row])))
 
-    steps = Steps(
-        model, state, lambda tokens: execute.forward(model, state, tokens, state.positions)
-    )
+    def step(tokens: Tensor) -> Tensor:
+        with hooks.patched(model, state.changes, state.positions_on):
+            return execute.forward(model, state, tokens, state.positions)
+
+    steps = Steps(model, state, step)
 
     def after(tokens: Tensor) -> Tensor:
         left = max(limits[row] - len(written[row]) for row in rows)

@@ -17,8 +17,8 @@ import torch
 from torch import Tensor, nn
 
 from faithscope.interp import attention
-from faithscope.interp.edits import Site
 from faithscope.interp.errors import UserError
+from faithscope.interp.hook_names import HOOKS, Place, Site, place_of
 from faithscope.interp.masks import Reach
 from faithscope.interp.placement import device_of
 
@@ -106,6 +106,22 @@ class Structure:
                 "has more than two parts; use the residual stream"
             )
         return module
+
+    def hook_names(self) -> dict[str, Place]:
+        """TransformerLens' names of the places that states are read at and edits write to, layer by
+        layer (`interp.hook_names`).
+
+        Raises:
+            UserError: the probe found no residual stream.
+        """
+        known, names = self._known, (f"blocks.{n}.{h}" for n in range(self.n_layers) for h in HOOKS)
+        parts = {"attention": known.attentions, "mlp": known.mlps}
+        places = {name: place_of(name) for name in names}
+        return {
+            name: place
+            for name, place in places.items()
+            if place.site == "residual" or parts[place.site][place.layer] is not None
+        }
 
 
 @torch.inference_mode()

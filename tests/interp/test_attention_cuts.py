@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from edited_alone import edited_logits, written_alone
 from families import bushy, gap
 from tiny_models import tiny
 
@@ -14,55 +15,6 @@ from faithscope.interp.model import Model
 
 IDS = bushy(6, n=3, length=30)[0] + (7,) * 12
 N = len(IDS)
-
-
-def masks(model: Model, n: int, knockouts: list[Knockout], heads: int) -> list[torch.Tensor]:
-    """Per layer (1, H, n, n) additive masks, written anew: no code of the forest's."""
-    config = model.hf.config.get_text_config()
-    kinds = getattr(config, "layer_types", None)
-    window = getattr(config, "sliding_window", None)
-    if kinds is None:
-        kinds = ["sliding_attention" if window else "full_attention"] * model.n_layers
-    q, k = torch.arange(n)[:, None], torch.arange(n)[None]
-    found = []
-    for layer, kind in enumerate(kinds):
-        seen = (k <= q).expand(heads, n, n).clone()
-        if kind == "sliding_attention" and window:
-            seen &= k > q - window
-        for x in knockouts:
-            last = n if x.queries[1] is None else x.queries[1]
-            hit = (x.queries[0] <= q) & (q < last) & (x.keys[0] <= k) & (k < x.keys[1]) & (k != q)
-            for head in range(heads):
-                if (x.layers is None or layer in x.layers) and (not x.heads or head in x.heads):
-                    seen[head] &= ~hit
-        mask = torch.zeros(1, heads, n, n)
-        found.append(mask.masked_fill(~seen, torch.finfo(torch.float32).min))
-    return found
-
-
-@torch.inference_mode()
-def eager_logits(model: Model, ids: tuple[int, ...], knockouts: list[Knockout]) -> torch.Tensor:
-    """(n, V) logits of transformers' own eager attention, each layer under its own mask."""
-    name = model.hf.config._attn_implementation
-    heads = model.hf.config.get_text_config().num_attention_heads
-    wanted = masks(model, len(ids), knockouts, heads)
-    hooks = []
-    for layer in model.structure.layers:
-        for module in layer.modules():
-            if hasattr(module, "layer_idx") and module is not layer:
-                mask = wanted[int(module.layer_idx)].to(model.device)
-
-                def give(_, args, kwargs, mask=mask):
-                    return args, kwargs | {"attention_mask": mask}
-
-                hooks.append(module.register_forward_pre_hook(give, with_kwargs=True))
-    model.hf.set_attn_implementation("eager")
-    try:
-        return model.hf(torch.tensor([ids], device=model.device), use_cache=False).logits[0]
-    finally:
-        model.hf.set_attn_implementation(name)
-        for hook in hooks:
-            hook.remove()
 
 
 CUTS = {
@@ -79,8 +31,8 @@ CUTS = {
 @pytest.mark.parametrize("name", CUTS)
 def test_a_knockout_is_an_additive_mask_in_eager_attention(tree_model: Model, name: str):
     cut, ask = CUTS[name], tuple(range(N))
-    expected = eager_logits(tree_model, IDS, [cut])
-    free = eager_logits(tree_model, IDS, [])
+    expected = edited_logits(tree_model, IDS, [cut])
+    free = edited_logits(tree_model, IDS, [])
     for execution in ("packed", "dense", "flex", "loop"):
         (read,) = tree_model.run([Branch(IDS, ask, (cut,))], execution=execution).branches
         assert gap(read.logits, expected) < 1e-3
@@ -98,7 +50,7 @@ def test_many_knockouts_of_one_text_share_what_comes_before(tree_model: Model):
     starts = [min([N, *(k.first for k in c)]) for c in cuts[1:]]
     assert run.trie_tokens == N + sum(N - s for s in starts) - shared_twice(cuts)
     for cut, read in zip(cuts, run.branches, strict=True):
-        assert gap(read.logits, eager_logits(tree_model, IDS, list(cut))[[-1, 3]]) < 1e-3
+        assert gap(read.logits, edited_logits(tree_model, IDS, list(cut))[[-1, 3]]) < 1e-3
     model = tiny(tree_model.name.removeprefix("tiny:"))
     model.chunk, model.token_budget = 7, 60
     for read, other in zip(run.branches, model.run(branches).branches, strict=True):
@@ -144,17 +96,12 @@ def test_labels_and_continuations_are_under_the_knockouts(tree_model: Model):
     found = tree_model.ask(prefixes, labels, 5, edits=edits)
     for prefix, under, answered in zip(prefixes, edits, found, strict=True):
         for label, log_prob in zip(labels[0], answered.log_probs, strict=True):
-            logits = eager_logits(tree_model, (*prefix, *label), list(under)).log_softmax(-1)
+            logits = edited_logits(tree_model, (*prefix, *label), list(under)).log_softmax(-1)
             at = range(len(prefix) - 1, len(prefix) + len(label) - 1)
             expected = sum(float(logits[i, t]) for i, t in zip(at, label, strict=True))
             assert log_prob == pytest.approx(expected, abs=2e-3)
-        written: list[int] = []
-        for _ in range(5):
-            written.append(
-                int(eager_logits(tree_model, (*prefix, *written), list(under))[-1].argmax())
-            )
         assert answered.generated is not None
-        assert list(answered.generated.ids) == written
+        assert answered.generated.ids == written_alone(tree_model, prefix, under, 5)
     loop = tree_model.ask(prefixes, labels, edits=edits, execution="loop")
     for one, other in zip(found, loop, strict=True):
         assert one.log_probs == pytest.approx(other.log_probs, abs=1e-3)

@@ -18,7 +18,7 @@ from nnsight.intervention.backends.remote import RemoteBackend
 from tiny_models import CONFIGS, NO_TREE, tiny
 from torch import Tensor, nn
 
-from faithscope.interp import Branch, Knockout, Model, Patch, Read, UserError
+from faithscope.interp import Branch, Knockout, Model, Patch, Read, Steer, UserError
 from faithscope.interp.edits import SITES, Edit, Site
 from faithscope.interp.interop import twin
 
@@ -109,6 +109,37 @@ def test_transformer_lens_patches_as_we_do(model: Model, site: Site) -> None:
     door = model.to_transformer_lens()
     with torch.inference_mode():
         theirs = door.run_with_hooks(batch(), fwd_hooks=[(f"blocks.{LAYER}.{names[site]}", write)])
+    torch.testing.assert_close(theirs[0], edited(model, edit), **CLOSE)
+
+
+def test_transformer_lens_has_our_places_under_the_names_that_we_give(model: Model) -> None:
+    here = ours(model, sites=("attention", "mlp"))
+    assert here.residuals is not None
+    with torch.inference_mode():
+        _, cache = model.to_transformer_lens().run_with_cache(batch())
+    assert len(model.hook_names()) == 4 * model.n_layers
+    for name, (site, layer) in model.hook_names().items():
+        own = here.residuals[:, layer + 1] if site == "residual" else here.outputs[site][:, layer]
+        torch.testing.assert_close(cache[name][0], own, **CLOSE)
+
+
+@pytest.mark.parametrize("ablate", [False, True])
+@pytest.mark.parametrize(
+    "hook", ["hook_resid_pre", "hook_resid_post", "hook_attn_out", "hook_mlp_out"]
+)
+def test_transformer_lens_steers_as_we_do(model: Model, hook: str, ablate: bool) -> None:
+    name = f"blocks.{LAYER}.{hook}"
+    x = torch.randn(64, generator=torch.Generator().manual_seed(1))
+    edit = Steer(name, None, x, None if ablate else 2.5, (AT, None), ablate=ablate)
+
+    def write(stream: Tensor, hook: Any) -> Tensor:
+        of = stream[:, AT:]
+        stream[:, AT:] = of - (of @ x)[..., None] * x / (x @ x) if ablate else of + 2.5 * x
+        return stream
+
+    door = model.to_transformer_lens()
+    with torch.inference_mode():
+        theirs = door.run_with_hooks(batch(), fwd_hooks=[(name, write)])
     torch.testing.assert_close(theirs[0], edited(model, edit), **CLOSE)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from edited_alone import edited_logits
 from families import bushy, gap
 from tiny_models import tiny
 
@@ -33,35 +34,6 @@ def patch(read: Read, site: Site, layer: int, positions: tuple[int, ...]) -> Pat
     return Patch(site, layer, positions, source[list(positions)])
 
 
-@torch.inference_mode()
-def hooked(model: Model, ids: tuple[int, ...], site: Site, layer: int, donor: tuple[int, ...]):
-    """(n, V) logits of a plain forward in which a hook puts in what another forward gave."""
-    block = model.hf.get_submodule(
-        "transformer.h" if hasattr(model.hf, "transformer") else "model.layers"
-    )[layer]
-    names = {
-        "residual": ("",),
-        "attention": ("self_attn", "attn"),
-        "mlp": ("mlp", "block_sparse_moe"),
-    }
-    (module,) = (m for name, m in block.named_modules() if name in names[site])
-    taken: list[torch.Tensor] = []
-
-    def take(_, __, out):
-        taken.append(out if isinstance(out, torch.Tensor) else out[0])
-
-    def put(_, __, out):
-        x = (out if isinstance(out, torch.Tensor) else out[0]).clone()
-        x.view(-1, x.shape[-1])[list(SPAN)] = taken[0].view(-1, x.shape[-1])[list(SPAN)]
-        return x if isinstance(out, torch.Tensor) else (x, *out[1:])
-
-    for hook, text in ((take, donor), (put, ids)):
-        handle = module.register_forward_hook(hook)
-        logits = model.hf(torch.tensor([text], device=model.device), use_cache=False).logits[0]
-        handle.remove()
-    return logits
-
-
 @pytest.mark.in_time(12)
 @pytest.mark.parametrize("site", SITES)
 def test_own_values_change_no_bit(tree_model: Model, site: Site):
@@ -79,7 +51,7 @@ def test_a_patch_is_a_plain_hook(tree_model: Model, site: Site):
     free = states(tree_model, IDS).logits
     for layer in range(tree_model.n_layers):
         edit = patch(donor, site, layer, SPAN)
-        expected = hooked(tree_model, IDS, site, layer, DONOR)
+        expected = edited_logits(tree_model, IDS, [edit])
         for execution in ("packed", "dense", "loop"):
             (read,) = tree_model.run(
                 [Branch(IDS, tuple(range(N)), (edit,))], execution=execution
