@@ -237,6 +237,9 @@ class Run:
     else:
 
         def __getattr__(self, name):
+            if hasattr(type(self), name):
+                # a property that raised an AttributeError of its own, which is the one to tell
+                return object.__getattribute__(self, name)
             frame = None if name.startswith("_") else self._frames.get(name)
             if frame is None:
                 known = "" if name.startswith("_") else f"; it has {', '.join(self._frames)}"

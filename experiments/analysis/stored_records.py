@@ -25,6 +25,14 @@ def place_of(record: Record) -> Place:
     return record["model"], record["task"], str(record["item"])
 
 
+def asked_id(question: Mapping[str, Any]) -> str:
+    """The id that all samples of a stored question share (`Question.asked_id`); "" for a question
+    that is answered once."""
+    if (sample := question.get("sample")) is None:
+        return ""
+    return question["id"].removesuffix(f"#{sample}")
+
+
 class PackedRecord(Record):
     """A record that stores only its values; records with the same fields share one field index."""
 

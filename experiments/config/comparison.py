@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field, StrictFloat, StrictInt
 
 from faithscope.experiments.config.base import Section
@@ -14,6 +16,9 @@ data was seen."""
 class ComparisonConfig(Section):
     """Statistical settings of a comparison of measures, and how much its page lists."""
 
+    per: Literal["chain", "question"] = "chain"
+    """Unit that measures are compared on: every chain, or every question with the mean over its
+    samples (`generation.samples`, or a column `sample`), and the label of most of them."""
     folds: StrictInt = Field(default=5, ge=2, le=20)
     """Number of folds that questions are divided into for thresholds, calibration and
     classifiers."""

@@ -126,7 +126,11 @@ def test_broken_packages_stop_nothing_else_and_the_doctor_names_them(
 def test_an_interruption_by_the_user_while_a_package_is_imported_ends_the_command(
     here: Path, tmp_path: Path
 ) -> None:
-    breaks = "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nwhile True: pass"
+    # a process that a shell put in the background ignores SIGINT from birth
+    breaks = (
+        "import os, signal, time\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "os.kill(os.getpid(), signal.SIGINT)\ntime.sleep(30)"
+    )
     broken(here, tmp_path, "task", FUTURE, breaks)
     done = faithscope(tmp_path, "list", "tasks")
     assert (done.returncode, done.stdout) == (130, "")

@@ -17,6 +17,7 @@ from sample_records import Sample, records_of, sentiment_sample, write_run
 from faithscope.experiments.analysis.published.runs import papers
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.models.needs import needs
+from faithscope.experiments.engine.units import read_unit
 
 GPT = "api:openai/gpt-5.4"
 
@@ -168,6 +169,26 @@ def test_a_damaged_run_is_passed_over_with_the_reason_and_edited_tables_change_n
     assert [line for line in alone if line.startswith("GPT-5.4 ")] == [
         line for line in said.out.splitlines() if line.startswith("GPT-5.4 ")
     ]
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [{"steps": "three"}, {"removed": 3}, {"baseline": ["x"]}, {"question": None}, {"model": None}],
+    ids=str,
+)
+def test_a_run_whose_records_were_edited_has_a_reason_and_hides_no_other(
+    tmp_path: Path, edit: dict[str, object]
+) -> None:
+    run, edited = (stored(tmp_path / name, samples(GPT)) for name in ("gpt", "edited"))
+    (path,) = (edited / "records").glob("*.jsonl")
+    units = list(map(read_unit, path.read_bytes().splitlines()))
+    for unit in units:
+        unit.records[:] = [r | {k: v for k, v in edit.items() if k in r} for r in unit.records]
+    path.write_bytes(b"".join(unit.to_line() for unit in units))
+    said = said_by("reproduce", "slrc.table1", "--from", str(run), str(edited))
+    assert said.code == 0, said.err
+    assert f"no number for this table from {edited}: " in said.out
+    assert [line for line in said.out.splitlines() if line.startswith("GPT-5.4 ")]
 
 
 @pytest.mark.slow

@@ -283,10 +283,15 @@ def _with_one_name(sources: Mapping[str, Scores]) -> dict[str, Scores]:
         places = [named(place) for place in _places(frame)]
         return frame.assign(task=[p[1] for p in places], item=[p[2] for p in places])
 
+    def asked(traces: pd.DataFrame) -> list[str]:
+        places = zip(_places(traces), traces["asked"], strict=True)
+        return [_bare(dataset, of, model) for (dataset, _, _, model), of in places]
+
     resolved = {}
     for name, s in sources.items():
         features = {k: {named(p): v for p, v in of.items()} for k, of in s.features.items()}
-        resolved[name] = Scores(told(s.items), told(s.traces), told(s.steps), features)
+        traces = told(s.traces).assign(asked=asked(s.traces))
+        resolved[name] = Scores(told(s.items), traces, told(s.steps), features)
     return resolved
 
 
@@ -316,8 +321,9 @@ def _with_one_text(sources: Mapping[str, Scores]) -> dict[str, Scores]:
 
 def _bare(dataset: str, item: str, model: str) -> str:
     start, end = f"{dataset}/", f" by {model or 'unknown'}"
-    named = item.startswith(start) and item.endswith(end)
-    return item.removeprefix(start).removesuffix(end) if named else item
+    # the name of a sample stands after it
+    bare, found, sample = item.removeprefix(start).rpartition(end)
+    return bare + sample if item.startswith(start) and found and sample[:1] in ("", "#") else item
 
 
 def _places(frame: pd.DataFrame) -> list[tuple[str, ...]]:
@@ -421,11 +427,9 @@ def _check_common(sources: Mapping[str, Scores], joins: pd.DataFrame, same: str)
 def _one_per_trace(traces: pd.DataFrame) -> pd.DataFrame:
     """One row per trace; each column has the value of the first source that knows it."""
     columns = [c for c in TRACES if c not in PLACE]
-    table = traces.replace(
-        {c: {"": None} for c in ("ids", "text", "given", "question", "excluded")}
-    )
+    text = ["ids", "text", "given", "question", "asked", "excluded"]
+    table = traces.replace({c: {"": None} for c in text})
     first = table.groupby(list(KEY), sort=False, dropna=False)[columns].first().reset_index()
-    text = ["ids", "text", "given", "question", "excluded"]
     first[text] = first[text].fillna("")
     return first.sort_values(list(KEY), kind="stable").reset_index(drop=True)
 

@@ -88,6 +88,7 @@ TRACES = {
     "text": "digest of the reasoning as text",
     "given": "hash of the given chain in its file; empty for a chain that a model wrote here",
     "question": "digest of the question alone",
+    "asked": "id of the question of which the chain is one of several samples; empty for others",
     "n_steps": "steps that an intervention may touch",
     "n_tokens": "of the reasoning",
     "correct": "whether the model's answer is right; NaN where nobody knows",
@@ -217,6 +218,7 @@ def trace_row(
     reasoning: str,
     ids: Sequence[Any] | None = None,
     given: str = "",
+    asked: str = "",
     **traits: Any,
 ) -> dict[str, Any]:
     """One row of `Scores.traces`.
@@ -225,6 +227,7 @@ def trace_row(
         about: a record, or the columns `PLACE`.
         ids: prompt and reasoning as token ids; None where there are none.
         given: hash of the given chain (`GivenChain.sha256`); "" if the chain was not given.
+        asked: id of the question of which the chain is one of several samples; "" for others.
         traits: the other columns of `TRACES`, as far as they are known.
     """
     row = {name: _plain(about.get(name)) for name in PLACE}
@@ -232,6 +235,7 @@ def trace_row(
     row |= {
         "given": given,
         "question": question_digest(question),
+        "asked": asked,
         "excluded": traits.pop("excluded", None) or "",
     }
     return row | {

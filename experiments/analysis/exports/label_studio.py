@@ -19,6 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from faithscope.experiments.analysis.exports.chains_to_label import Chain, sample, source_of
 from faithscope.experiments.analysis.textual import to_csv
 from faithscope.experiments.data.tasks.sources.json_text import NotJson, json_of
+from faithscope.experiments.data.tasks.sources.rows import NO_CHARACTER
 from faithscope.experiments.files import make_folder, write_atomically
 from faithscope.interp.errors import UserError, did_you_mean
 
@@ -249,7 +250,9 @@ def _given(
 ) -> dict[str, Any]:
     """A row of given chains."""
     model, _, item = chain.place
-    labels = {LABEL: label, REASON: " | ".join(reasons) or None}
+    # half of a surrogate pair, as a browser may cut one, is no character that a file can hold
+    why = NO_CHARACTER.sub("\ufffd", " | ".join(reasons))
+    labels = {LABEL: label, REASON: why or None}
     return {
         "id": item,
         "dataset": chain.dataset,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -142,30 +143,49 @@ def compared(paper: Paper, published: Published, cells: Sequence[Cell], runs: Ru
     """A printed table beside all runs of its study."""
     measured, nothing, tallies = [], [], []
     for run in runs.of(published) if published.config and not published.why_not else ():
-        numbers = _numbers_of(run, paper, published)
-        if isinstance(numbers, str):
-            nothing.append(f"{run.path}: {numbers}")
-        elif not bool(beside(paper, published, cells, [numbers])["ours"].notna().any()):
-            nothing.append(f"{run.path}: {_stands_nowhere(published, numbers)}")
-        else:
-            try:
-                lines = [*tally_of_run(run.path).lines(), *run.warnings]
-            except UserError as error:
-                nothing.append(f"{run.path}: {str(error).removeprefix(f'{run.path}: ')}")
+        try:
+            numbers = _numbers_of(run, paper, published)
+            if isinstance(numbers, str):
+                nothing.append(f"{run.path}: {numbers}")
                 continue
+            if not bool(beside(paper, published, cells, [numbers])["ours"].notna().any()):
+                nothing.append(f"{run.path}: {_stands_nowhere(published, numbers)}")
+                continue
+            lines = [*tally_of_run(run.path).lines(), *run.warnings]
+        except UserError as error:
+            nothing.append(f"{run.path}: {str(error).removeprefix(f'{run.path}: ')}")
+        except _OF_OTHER_RECORDS as error:
+            nothing.append(f"{run.path}: {_unreadable(error)}")
+        else:
             measured.append(numbers)
             tallies += [f"{run.path}: {line}" for line in lines]
     table = beside(paper, published, cells, measured)
     return Beside(paper, published, table, measured, nothing, tallies)
 
 
+_OF_OTHER_RECORDS = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError),
+)
+"""Errors that records raise which another version wrote, or which were edited and sealed anew."""
+
+
+def _unreadable(error: Exception) -> str:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    at = f"{Path(frame.filename).name}, line {frame.lineno}"
+    return (
+        f"no table can be made of its records ({type(error).__name__}: {error}, in {at}): they are "
+        "not as a run of this version writes them"
+    )
+
+
 def _numbers_of(run: Run, paper: Paper, published: Published) -> NumbersOfRun | str:
-    """The numbers of a run for a printed table, or why it has none."""
-    try:
-        table = numbers_for(published, run.tables)
-        ours = run.config.model_dump(mode="json")
-    except UserError as error:
-        return str(error)
+    """The numbers of a run for a printed table, or why it has none.
+
+    Raises:
+        UserError: the run cannot be read.
+    """
+    table = numbers_for(published, run.tables)
+    ours = run.config.model_dump(mode="json")
     if table is None:
         if isinstance(published.of, str) and published.of not in run.tables:
             return f"has no table {published.of!r}; its tables: {', '.join(run.tables)}"

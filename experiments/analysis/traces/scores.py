@@ -18,7 +18,7 @@ from faithscope.experiments.analysis.comparison.scores import (
     says_faithful,
     trace_row,
 )
-from faithscope.experiments.analysis.stored_records import Record, has_tokens
+from faithscope.experiments.analysis.stored_records import Record, asked_id, has_tokens
 from faithscope.experiments.analysis.wording import planted_variant
 from faithscope.experiments.data.planted.plants import PLANTS
 from faithscope.experiments.data.planted.questions import named_step
@@ -59,6 +59,7 @@ def row_of_trace(trace: Record, settled: float | None = None) -> dict[str, Any]:
         reasoning="".join(trace["pieces"]),
         ids=[trace["prompt_ids"], trace["reasoning_ids"]] if tokens else None,
         given=_given(trace).get("sha256", ""),
+        asked=asked_id(trace["question"]),
         n_steps=sum(step["counted"] for step in trace["steps"]),
         n_tokens=len(trace["reasoning_ids"]) if tokens else None,
         correct=is_right(trace.get("answer"), trace["question"]["gold"]),

@@ -50,19 +50,43 @@ def pairs(rows: Sequence[SourceRow]) -> Iterator[GivenChain]:
             target is no option; with the row, the column and the remedy.
     """
     chains = [one for row in rows for one in _chains_of(row)]
-    ids = Counter((one.model, one.dataset, one.id) for one in chains)
+    named = {(one.model, one.dataset, one.id, one.condition, one.cue_name) for one in chains}
+    ids = Counter(name[:3] for name in named)
     by_pair: defaultdict[tuple[str, str, str], list[GivenChain]] = defaultdict(list)
     for one in chains:
         by_pair[one.model, one.dataset, one.pair].append(one)
-    for of_pair in by_pair.values():
-        _check_partners(of_pair)
+    of_sample = {key: _by_sample(of_pair) for key, of_pair in by_pair.items()}
     for one in chains:
+        of_pair = of_sample[one.model, one.dataset, one.pair][one.sample]
         if ids[one.model, one.dataset, one.id] > 1:
             one = replace(one, id=f"{one.id}/{one.cue_name or one.condition}")
-        of_pair = by_pair[one.model, one.dataset, one.pair]
         if one.condition == "cued":
             one = _with_partner(one, next(c for c in of_pair if c.condition == "uncued"))
         yield one
+
+
+def _by_sample(of_pair: Sequence[GivenChain]) -> dict[str | None, list[GivenChain]]:
+    """The chains of a pair that are partners, by sample: the cued and the uncued chain of one
+    sample, or all cued ones and an uncued one that has no sample. Samples of a question and of its
+    reverse have no partners one by one.
+
+    Raises:
+        UserError: as `_check_partners`, or a cued chain has no sample where others have one.
+    """
+    samples = {one.sample for one in of_pair} - {None}
+    if not samples or of_pair[0].condition in ("forward", "reversed"):
+        _check_partners(of_pair)
+        return {key: list(of_pair) for key in (*samples, None)}
+    for one in of_pair:
+        if one.condition == "cued" and one.sample is None:
+            raise UserError(
+                f"{one.where}: the cued chain of pair {one.pair[:60]!r} has no 'sample', and "
+                "others of the pair have one; number all of them"
+            )
+    of = {x: [one for one in of_pair if one.sample in (x, None)] for x in samples}
+    for partners in of.values():
+        _check_partners(partners)
+    return {**of, None: list(of_pair)}
 
 
 def _check_partners(of_pair: Sequence[GivenChain]) -> None:
@@ -75,6 +99,7 @@ def _check_partners(of_pair: Sequence[GivenChain]) -> None:
         partner = _PARTNER[one.condition]
         named = f"pair {one.pair[:60]!r}" + (f" by {one.model}" if one.model else "")
         if not n[partner]:
+            named += "" if one.sample is None else f", sample {one.sample!r},"
             column = f"{CONDITION[partner in ('forward', 'reversed')]!r}"
             raise UserError(
                 f"{one.where}: the {one.condition} chain of {named} has no partner: no {partner} "

@@ -34,7 +34,7 @@ from faithscope.experiments.data.given.rows import ROWS
 from faithscope.experiments.data.given.rules import ReadingRules, reading_by
 from faithscope.experiments.data.tasks.sources.files import readable
 from faithscope.experiments.data.tasks.sources.json_text import check_depth
-from faithscope.experiments.data.tasks.sources.rows import begin_file, folded
+from faithscope.experiments.data.tasks.sources.rows import NO_CHARACTER, begin_file, folded
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interp.extensions import extensions, why_broken
 from faithscope.interp.turns import refusal_of, rendered_sign
@@ -164,6 +164,7 @@ def read_chains(
     chains = [c if c.sample is None else replace(c, id=f"{c.id}#{c.sample}") for c in chains]
     for chain in chains:
         _check_prompt(chain)
+        _check_labels(chain)
     chains = chains if edits is None else with_edits(chains, edits)
     chains = with_own_ids(chains) if own_ids else _once(chains)
     drawn = random.Random(f"chains-{seed}").sample(range(len(chains)), len(chains))[:limit]
@@ -182,6 +183,22 @@ def _check_prompt(chain: GivenChain) -> None:
     for what, said in (("prompt", chain.prompt), ("question", chain.question)):
         if said is not None and not as_sent and (sign := rendered_sign(said)):
             raise UserError(f"{chain.where}: {refusal_of(sign, what)}")
+
+
+def _check_labels(chain: GivenChain) -> None:
+    """Check that labels have names and texts that a table can hold.
+
+    Raises:
+        UserError: one has half of a surrogate pair in it.
+    """
+    of_steps = ((name, v) for name, values in chain.step_labels.items() for v in values)
+    for name, value in (*chain.labels.items(), *of_steps):
+        for text in (name, value):
+            if isinstance(text, str) and (bad := NO_CHARACTER.search(text)):
+                raise UserError(
+                    f"{chain.where}: the label {ascii(name)[1:-1]!r} holds the character "
+                    f"{bad[0]!a}, which is none by itself; take it out"
+                )
 
 
 def _recognised(file: str, row: Mapping[str, Any], readers: Sequence[Reader]) -> Reader:
@@ -215,9 +232,16 @@ def with_own_ids(chains: Iterable[GivenChain]) -> list[GivenChain]:
     """
     chains = list(chains)
     n = Counter(chain.id for chain in chains)
-    named = [f"{c.dataset}/{c.id} by {c.model or 'unknown'}" for c in chains]
+    named = [_named(chain) for chain in chains]
     pairs = zip(_once(chains), named, strict=True)
     return [c if n[c.id] == 1 else replace(c, id=name) for c, name in pairs]
+
+
+def _named(chain: GivenChain) -> str:
+    """The id of a chain with its data set and model; a sample's name stays at the end, where it is
+    told from the question's (`Question.asked_id`)."""
+    sample = "" if chain.sample is None else f"#{chain.sample}"
+    return f"{chain.dataset}/{chain.id.removesuffix(sample)} by {chain.model or 'unknown'}{sample}"
 
 
 def _once(chains: Sequence[GivenChain]) -> Sequence[GivenChain]:

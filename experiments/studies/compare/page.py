@@ -30,7 +30,7 @@ def page(compared: Compared, drawn: Sequence[Picture]) -> Page:
     tables = compared.tables
     figures = {picture.name: picture for picture in drawn}
     lead = counted_words(compared)
-    fixed = [first_screen(tables, compared.joined)] if "headline" in tables else []
+    fixed = [first_screen(tables, compared.comparison.joined)] if "headline" in tables else []
     return Page(
         compared.run.path,
         "which measure should I trust here, and what does it cost?",

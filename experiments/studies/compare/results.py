@@ -14,6 +14,7 @@ from faithscope.experiments.analysis.comparison.compared import Comparison
 from faithscope.experiments.analysis.comparison.headline import headline_table
 from faithscope.experiments.analysis.comparison.join import Joined, join
 from faithscope.experiments.analysis.comparison.labels import labels_of
+from faithscope.experiments.analysis.comparison.per_question import per
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.studies.compare.config import (
@@ -70,23 +71,25 @@ class Compared:
 
     @cached_property
     def joined(self) -> Joined:
+        """The scores of every chain; `comparison.joined` has those of every compared unit."""
         return joined_sources(self.config, self.sources)
 
     @cached_property
     def comparison(self) -> Comparison:
         """The joined measures, compared with each other and with labels."""
         how = Bootstrap(self.config.seed, self.config.report.bootstrap)
-        return Comparison(self.joined, how, self.config.report)
+        return Comparison(per(self.joined, self.config.report.per), how, self.config.report)
 
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
         """All tables of the comparison, by file name."""
         primaries, seed = self.config.primaries, self.config.seed
-        fixed = {"headline": headline_table(self.joined, primaries, seed)} if primaries else {}
+        joined = self.comparison.joined
+        fixed = {"headline": headline_table(joined, primaries, seed)} if primaries else {}
         return {
             **fixed,
             "sources": SOURCES.filled(source.row() for source in self.sources.values()),
             "joins": self.joined.joins,
-            "missing": self.joined.missing,
+            "missing": joined.missing,
             **self.comparison.tables,
         }

@@ -71,10 +71,15 @@ def counted_words(compared: Compared) -> str:
     named = {"trace": joined.traces, "measure": joined.measures, "label": joined.labels}
     counts = [f"{len(of):,} {word}{'' if len(of) == 1 else 's'}" for word, of in named.items()]
     left_out = f" {joined.n_left_out:,} that not every run has are left out."
+    units = (
+        f" Measures are compared over {len(compared.comparison.joined.traces):,} questions: a "
+        "question has the mean of the scores of its samples, and the label of most of them."
+    )
     return (
         f"{', '.join(counts)}, from {len(compared.sources):,} "
         f"run{'s' if len(compared.sources) > 1 else ''}. Scores stand in one row where traces have "
         f"{SAME_WORDS[compared.config.same]}.{left_out if joined.n_left_out else ''}"
+        f"{units if compared.config.report.per == 'question' else ''}"
     )
 
 

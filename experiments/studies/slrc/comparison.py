@@ -13,6 +13,7 @@ from faithscope.experiments.analysis.comparison.compared import TABLES as OF_ANY
 from faithscope.experiments.analysis.comparison.compared import Comparison
 from faithscope.experiments.analysis.comparison.figures import pictures
 from faithscope.experiments.analysis.comparison.join import join
+from faithscope.experiments.analysis.comparison.per_question import per
 from faithscope.experiments.analysis.comparison.sections import answer_section, sections
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
@@ -48,7 +49,8 @@ class InRun:
         how = self.run.bootstrap(results.stored.get("seed", 0), results.report.bootstrap)
         name = self.run.path.name
         joined = join({name: of_run}, None, "text", groups={name: self.run.groups})
-        return Comparison(joined, how, results.report.comparison)
+        settings = results.report.comparison
+        return Comparison(per(joined, settings.per), how, settings)
 
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:

@@ -19,7 +19,13 @@ from faithscope.experiments.analysis.failures import Failures
 from faithscope.experiments.analysis.removal_units import in_each_unit
 from faithscope.experiments.analysis.run import Frame, Run
 from faithscope.experiments.analysis.spend import spend_table
-from faithscope.experiments.analysis.stored_records import Packer, Place, Record, place_of
+from faithscope.experiments.analysis.stored_records import (
+    Packer,
+    Place,
+    Record,
+    asked_id,
+    place_of,
+)
 from faithscope.experiments.analysis.tables import make_tables
 from faithscope.experiments.analysis.traces.exclusions import EXCLUSIONS, exclusions_table
 from faithscope.experiments.analysis.traces.frames import TRACE_FRAMES
@@ -271,10 +277,9 @@ def of_topics(
 
 def _of_question(question: Mapping[str, Any], record: Mapping[str, Any]) -> dict[str, Any]:
     """What tables need of the question of a trace that is one of several samples."""
-    if (sample := question.get("sample")) is None:
+    if not (asked := asked_id(question)):
         return {}
     labels = (record["origin"].get("given") or {}).get("labels", {})
-    asked = question["id"].removesuffix(f"#{sample}")
     return {"asked_id": asked, "gold": question["gold"], "labels": labels}
 
 

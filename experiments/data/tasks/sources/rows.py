@@ -21,6 +21,8 @@ from faithscope.interp.errors import UserError
 MAX_CHARS = 1_000_000
 """Most characters of a question or an option, far beyond any model's context: a longer text is a
 file that went into one cell."""
+NO_CHARACTER = re.compile(r"[\0\ud800-\udfff]")
+"""Pattern of what no text has: NUL, half of a surrogate pair."""
 
 
 @dataclass
@@ -283,8 +285,8 @@ def usable(value: Any, what: str, row: SourceRow) -> str:
             f"{row.where}: {what} has {len(text):,} characters, the limit is {MAX_CHARS:,}; "
             "shorten it, or take the row out"
         )
-    if bad := next((c for c in text if c == "\0" or "\ud800" <= c <= "\udfff"), None):
-        raise UserError(f"{row.where}: {what} holds the character {bad!r}; take it out")
+    if bad := NO_CHARACTER.search(text):
+        raise UserError(f"{row.where}: {what} holds the character {bad[0]!r}; take it out")
     return text
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from faithscope.experiments.analysis.stored_records import asked_id
 from faithscope.experiments.data.given.chain import GivenChain
 from faithscope.experiments.data.given.steps import labels_of, segments
 from faithscope.experiments.engine.traces.sections import CutConfig
@@ -20,7 +21,7 @@ from faithscope.interventions.trace import Sent
 from faithscope.probes.record import Record
 
 _IN_PROMPTS = {"cut", "options", "answers", "prompt", "gold", "cue", "cue_target", "bare_question"}
-_IN_PROMPTS |= {"chain_sha256"}
+_IN_PROMPTS |= {"chain_sha256", "asked"}
 """Fields of a chain on which its records depend by what a prompt shows alone, if at all."""
 FILE = "benchmark/chains.jsonl"
 """Path, below the run folder, of the chains that no model of the run reads, as they were
@@ -65,6 +66,8 @@ class JudgedChain:
     """Text of the question without its options."""
     chain_sha256: str = ""
     """Hash of the given chain as its file has it (`GivenChain.sha256`); "" if it was not given."""
+    asked: str = ""
+    """Id of the question of which the chain is one of several samples; "" for others."""
 
     @property
     def text(self) -> str:
@@ -115,6 +118,7 @@ def judged_chain(chain: GivenChain, cut: CutConfig) -> JudgedChain:
         chain.cue_target,
         chain.question,
         chain_sha256=chain.sha256,
+        asked=asked_id({"id": chain.id, "sample": chain.sample}),
     )
 
 
@@ -151,6 +155,7 @@ def chain_of_trace(trace: Record) -> JudgedChain:
         trace["answer"],
         trace.get("finish") == "length",
         chain_sha256=given.get("sha256", ""),
+        asked=asked_id(trace["question"]),
     )
 
 

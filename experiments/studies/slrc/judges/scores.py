@@ -83,6 +83,7 @@ def _trace(chain: JudgedChain) -> dict[str, Any]:
         question=chain.question,
         reasoning=reasoning,
         given=chain.chain_sha256,
+        asked=chain.asked,
         n_steps=len(chain.places),
         cut=chain.cut or None,
     )

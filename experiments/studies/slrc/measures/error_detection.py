@@ -105,5 +105,7 @@ REPORT = MeasureReport(
     reasons={
         "no_calculation": "no calculation in the chain",
         "no_calculation_holds": "no right calculation in the chain",
+        "no_mistake_given": "no mistake is given for any step of the chain",
+        "not_writable": "this tokenizer has no ids for the given mistake",
     },
 )

@@ -44,6 +44,13 @@ def test_probes_take_given_mistakes_and_paraphrases(model: Any, tmp_path: Path) 
     measured = faithscope.measure(model, trace, "paraphrase", writers=["rule"])
     given = next(r for r in measured if r["variant"] == "given")
     assert [text and text.strip() for text in given["texts"]] == [PARAPHRASE["text"], None]
+    (found, *_) = faithscope.measure(model, trace, "error_detection", readings=["scored"])
+    assert (found["step"], found["error_text"], found["rule"]) == (1, MISTAKE["text"], "given")
+    only_reworded = write_rows(tmp_path / "more.jsonl", PARAPHRASE, MISTAKE | {"id": "other"})
+    two = write_rows(tmp_path / "two.jsonl", CHAIN, CHAIN | {"id": "other"})
+    (without, _) = faithscope.given_traces(model, two, edits=only_reworded)
+    (none, *_) = faithscope.measure(model, without, "error_detection", readings=["scored"])
+    assert none["excluded"] == "no_mistake_given"
     (plain,) = faithscope.given_traces(model, path)
     assert plain.origin.given.sha256 != trace.origin.given.sha256
     assert plain.reasoning_ids == trace.reasoning_ids

@@ -83,6 +83,38 @@ def test_prompts_tell_the_cue_and_its_place() -> None:
     assert question_of_chain(cued, "f", "pairs").prompt == "I say no. Is it so? Say."
 
 
+def test_samples_of_both_conditions_are_partners_by_sample() -> None:
+    rows = [row | {"sample": k} for k in (0, 1) for row in (PLAIN, CUED)]
+    rows[2] |= {"reasoning": "Another time. So B."}
+    chains = read_chains(rows).chains
+    assert [c.id for c in chains] == ["a/uncued#0", "a/key#0", "a/uncued#1", "a/key#1"]
+    partners = [c.uncued.reasoning for c in chains if c.uncued]
+    assert partners == [PLAIN["reasoning"], "Another time. So B."]
+    assert {question_of_chain(c, "f", "pairs").question.asked_id for c in chains} == {
+        "a/uncued",
+        "a/key",
+    }
+    # one chain without the cue is that of all samples under it
+    once = read_chains([PLAIN, *({**CUED, "sample": k} for k in (0, 1))]).chains
+    assert [c.id for c in once] == ["a/uncued", "a/key#0", "a/key#1"]
+    assert [c.uncued.reasoning for c in once if c.uncued] == [PLAIN["reasoning"]] * 2
+    wide = read_chains([WIDE | {"id": "w", "sample": k} for k in "xy"])
+    assert [c.sample for c in wide.chains] == ["x", "x", "y", "y"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "problem"),
+    [
+        ([PLAIN | {"sample": 0}, CUED | {"sample": 1}], r"pair .*, sample '0', has no partner"),
+        ([PLAIN | {"sample": 0}, CUED | {"sample": 0}, CUED], r"has no 'sample', and others"),
+        ([PLAIN | {"sample": 0}, PLAIN | {"sample": 0}, CUED | {"sample": 0}], "second uncued"),
+    ],
+)
+def test_samples_without_a_partner_are_refused(rows: list[Row], problem: str) -> None:
+    with pytest.raises(UserError, match=problem):
+        read_chains(rows)
+
+
 def test_a_row_holds_one_chain_and_several_cues_share_the_uncued_one() -> None:
     placebo = CUED | {"cue": "Hm.", "cue_name": "quiet", "cue_place": "system", "cue_target": None}
     plain, one, other = read_chains([PLAIN, CUED, placebo]).chains

@@ -36,6 +36,21 @@ def one(path: Path, format: str) -> GivenChain:
     return chain
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"label_why": "cut \ud83d"},
+        {"label_\ud83d": 1},
+        {"steps": [{"text": "It is 5.", "label_tag": "\udc00"}]},
+    ],
+    ids=ascii,
+)
+def test_a_label_with_half_a_character_is_refused_by_name(more: dict[str, Any]) -> None:
+    row = {"question": "2 + 3?", "reasoning": "It is 5.", "model": "m"}
+    with pytest.raises(UserError, match=r"the label '.*' holds the character"):
+        read_chains([row | more])
+
+
 def test_rows_of_ones_own(tmp_path: Path) -> None:
     row = {
         "id": "a",
