@@ -82,11 +82,15 @@ class Scored:
             f"{answers}_mass": [self.mass.get(arm) for arm in arms],
         }
 
+    def single(self, answers: str, prefix: str, kind: str) -> dict[str, Any]:
+        """Record fields of the arm (`kind`, 0) alone, as `lists` names them."""
+        return {name: of for name, (of,) in self.lists(answers, prefix, kind, 1).items()}
+
     def whole(self, kind: str) -> dict[str, Any]:
         """Record fields (`whole…`) of the arm that edits the whole reasoning, without its
         margin."""
-        values = self.lists("whole", "whole_", kind, 1)
-        return {name: of for name, (of,) in values.items() if name != "whole_margin"}
+        values = self.single("whole", "whole_", kind)
+        return {name: of for name, of in values.items() if name != "whole_margin"}
 
 
 def scored(
@@ -157,15 +161,23 @@ def removals(trace: Trace) -> dict[Arm, Run]:
 
 
 def beside_removal(trace: Trace, pack: Scored) -> dict[str, Any]:
-    """Fields of every record of a pack with `removals`: the answer of the unedited chain, its share
-    of the answers there (`answer_p`), and the outcome of removing each counted step."""
+    """Fields of every record of a pack with `removals`: those of `beside_whole`, and the outcome of
+    removing each counted step."""
     steps = trace.counted_steps
     return {
         "n_steps": len(steps),
         "steps": [s.index for s in steps],
+        **beside_whole(trace, pack),
+        **pack.lists("removed", "removed_", "removed", len(steps)),
+    }
+
+
+def beside_whole(trace: Trace, pack: Scored) -> dict[str, Any]:
+    """Fields of every record of a pack: the answer of the unedited chain, its share of the answers
+    there (`answer_p`), and the share of all labels."""
+    return {
         "gold": trace.question.gold,
         **pack.answer.fields,
         "answer_p": rounded(math.exp(pack.arms[BASELINE][pack.answer.answer])),
         "label_mass": pack.mass[BASELINE],
-        **pack.lists("removed", "removed_", "removed", len(steps)),
     }

@@ -108,6 +108,14 @@ def total_variation(one: Mapping[str, float], other: Mapping[str, float]) -> flo
     return 0.5 * sum(abs(math.exp(one[k]) - math.exp(other[k])) for k in one)
 
 
+def divergence(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+    """KL(one || other) of two log distributions, in nats; infinite where `other` alone is 0."""
+    if one.keys() != other.keys():
+        raise ValueError(f"distributions over {list(one)} and over {list(other)} do not compare")
+    terms = (math.exp(p) * (p - other[k]) for k, p in one.items() if p > -math.inf)
+    return max(0.0, math.fsum(terms))
+
+
 def log_odds(distribution: Mapping[str, float], answer: str) -> float:
     """log p(answer) - log p(any other), in nats; infinite if either probability is zero."""
     others = _logsumexp([x for name, x in distribution.items() if name != answer])

@@ -7,7 +7,7 @@ and a record's id all follow these definitions.
 from __future__ import annotations
 
 import string
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictInt
@@ -50,6 +50,9 @@ Execution = Annotated[Literal["auto", "packed", "dense", "loop"], Field(exclude=
 """Way of running branches, which changes numbers by rounding alone; `loop` is the oracle."""
 AFTERWARDS = "afterwards"
 """Mark of a setting that concerns the analysis over items: it decides no record."""
+ADDED = "added"
+"""Mark of a setting that was added to a probe: at its default it decides no unit, so that units
+keep their ids."""
 
 
 def template(*fields: str) -> AfterValidator:
@@ -98,7 +101,11 @@ class Settings(BaseModel):
     def decides(self) -> dict[str, Any]:
         """Every setting that the numbers of a record depend on, in JSON's types."""
         seed = {"seed": dict(self)["seed"]} if "seed" in type(self).model_fields else {}
-        return self.model_dump(mode="json", exclude=set(self.afterwards())) | seed
+        fields = type(self).model_fields.items()
+        unset = {
+            n for n, field in fields if ADDED in field.metadata and dict(self)[n] == field.default
+        }
+        return self.model_dump(mode="json", exclude={*self.afterwards(), *unset}) | seed
 
     def misfits(self, models: tuple[str, ...]) -> list[str]:
         """Settings that do not fit a run of `models`, each as "setting: what is wrong"."""
@@ -106,4 +113,15 @@ class Settings(BaseModel):
 
     def misfit_of(self, question: Question) -> str | None:
         """Why the settings do not fit a question, as "setting: what is wrong"; None if they do."""
+        return None
+
+    def misfit_of_chains(
+        self, step_labels: Mapping[str, Collection[Any]], cued: bool
+    ) -> str | None:
+        """Why the settings fit no chain of a run, as "setting: what is wrong"; None if they may.
+
+        Args:
+            step_labels: name -> all values that given chains have for it.
+            cued: whether a given chain has a cue.
+        """
         return None

@@ -16,7 +16,7 @@ FIRST_FLOOR = "experiments"
 BUDGETS = {
     "interp": 13_600,
     "interventions": 3_300,
-    "probes": 13_000,
+    "probes": 14_500,
     "experiments/analysis": 17_600,
     "experiments/cli": 2_700,
     "experiments/config": 1_650,

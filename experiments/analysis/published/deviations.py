@@ -65,6 +65,7 @@ SILENT = (
         "*.probes",
         "cues",
         "sycophancy.cues",
+        *("spans", "spans.*", "*.spans", "*.spans.*"),
         "data.split",
         "report.cut",
         "report.least_label_mass",

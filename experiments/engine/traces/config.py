@@ -36,6 +36,7 @@ from faithscope.interp.errors import did_you_mean
 from faithscope.interp.extensions import extensions, why_broken
 from faithscope.probes import PROBES, Settings
 from faithscope.probes.declared_cues import CueChoices, PutsCues
+from faithscope.probes.spans import Spans, TakesSpans
 
 
 def probe_problem(name: str) -> str | None:
@@ -79,6 +80,8 @@ class _TracesConfig(FolderConfig):
         *FolderConfig.FREE,
         "spend.",
         "cues",  # the probes that put them decide by their own settings
+        "spans",
+        "spans.",
         "data.group",
         "data.group.",
         "traces.group",
@@ -102,6 +105,10 @@ class _TracesConfig(FolderConfig):
     """Cues that every probe puts that puts any, unless its own section names others (`hints.cues`):
     declarations, names of those that come with faithscope, or files of declarations (`faithscope
     docs cues`). With an empty list each probe has its own default."""
+    spans: Spans = Field(default={})
+    """Spans by name, for every probe that takes spans: a role (`prompt`, `question`, `cue`, `step
+    3`, …), `{regex: …, in: prompt|reasoning|all, which: only|first|last|all}` or `{tag: …, is: …}`,
+    the steps with a label (`faithscope docs spans`). A probe's own section adds others."""
     token_budget: StrictInt | None = Field(default=None, ge=256)
     """Most tokens whose keys and values are held at once; null suits the device."""
     items_at_once: StrictInt | None = Field(default=None, ge=1)
@@ -198,13 +205,14 @@ class _TracesConfig(FolderConfig):
         return self
 
     @model_validator(mode="after")
-    def _cues_have_a_probe(self) -> Self:
-        if self.cues and not any(issubclass(PROBES[p].settings, PutsCues) for p in self.probes):
-            able = [name for name, of in PROBES.items() if issubclass(of.settings, PutsCues)]
-            raise ValueError(
-                f"cues: none of {', '.join(self.probes)} puts cues; add one of {', '.join(able)}, "
-                "or take the cues out"
-            )
+    def _cues_and_spans_have_a_probe(self) -> Self:
+        for key, does, kind in (("cues", "puts", PutsCues), ("spans", "takes", TakesSpans)):
+            able = [name for name, of in PROBES.items() if issubclass(of.settings, kind)]
+            if getattr(self, key) and not set(able) & set(self.probes):
+                raise ValueError(
+                    f"{key}: none of {', '.join(self.probes)} {does} {key}; add one of "
+                    f"{', '.join(able)}, or take the {key} out"
+                )
         return self
 
     @model_validator(mode="after")
@@ -231,6 +239,8 @@ class _TracesConfig(FolderConfig):
         puts = isinstance(given, PutsCues) and probe in self.probes
         if self.cues and puts and "cues" not in given.model_fields_set:
             given = given.model_copy(update={"cues": self.cues})
+        if isinstance(given, TakesSpans):
+            given = given.model_copy(update={"spans": {**self.spans, **given.spans}})
         if "seed" not in type(given).model_fields:
             return given
         return given.model_copy(update={"seed": self.seed})

@@ -372,6 +372,13 @@ def _check_fit(config: TracesConfig, items: Sequence[Item]) -> None:
         ConfigError: the settings of a probe do not fit a question that it is to measure.
     """
     settings = {probe: config.settings(probe) for probe in config.probes}
+    chains = [item.given.chain for item in items if item.given is not None]
+    labels: dict[str, set[Any]] = {}
+    for name, of in ((n, x) for chain in chains for n, x in chain.step_labels.items()):
+        labels.setdefault(name, set()).update(str(x) for x in of if x is not None)
+    for probe, of in settings.items():
+        if problem := of.misfit_of_chains(labels, any(chain.cue for chain in chains)):
+            raise ConfigError([f"{probe}.{problem}"])
     for item in items:
         # a task with cues in its own language takes no others
         for probe in () if item.of.cues else item.probes:
