@@ -176,6 +176,32 @@ def test_a_page_opens_in_a_browser(
     assert (page.parent / "explore.png").is_file()
 
 
+LONGEST_STUDY = 40
+"""Lines that the config of a published study may have."""
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "studies").glob("*.md")), ids=lambda p: p.stem)
+def test_configs_and_commands_of_a_study_are_accepted(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every `run` that a page shows can be carried out but for files that only others hold."""
+    monkeypatch.chdir(tmp_path)
+    text = page.read_text("utf-8")
+    configs = re.findall(r"^```yaml\n(name: (\w+)\n.*?)^```$", text, re.M | re.S)
+    assert configs
+    for config, name in configs:
+        assert config.count("\n") <= LONGEST_STUDY
+        Path(f"{name}.yaml").write_text(config)
+    shown = "".join(re.findall(r"^```sh\n(.*?)^```$", text, re.M | re.S)).replace("\\\n", "")
+    runs = [shlex.split(line, comments=True) for line in shown.splitlines() if " run " in line]
+    assert {f"{name}.yaml" for _, name in configs} <= {run[2] for run in runs}
+    for _, *run in runs:
+        code = execute([*run, "--dry-run"])
+        said = capsys.readouterr().err
+        no_file = re.fullmatch(r"error: traces\.path: no such file or folder: .*\n", said)
+        assert code == 0 or no_file, said
+
+
 def anchors(page: Path) -> set[str]:
     """Anchors of a page's headings, as GitHub and the site make them."""
     text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.M | re.S)

@@ -215,7 +215,7 @@ def _stands_for(changed: Path) -> set[Path]:
         return set(folder.glob("*.py"))
     sides = [p for p in python_files() if p.relative_to(ROOT).parts[0] in SIDES]
     # docs and notebooks are read by tests of the whole folder
-    whole = {changed.parent.name} & {"docs", "notebooks"}
+    whole = {changed.relative_to(ROOT).parts[0]} & {"docs", "notebooks"}
     named = {p for p in sides if any(changed.name in string for string in _strings(p))}
     return named | {p for p in sides if whole & words(p)}
 
