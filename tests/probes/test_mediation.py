@@ -123,6 +123,13 @@ def test_tables_have_the_share_that_is_indirect_and_the_transplant_curve() -> No
     }
     shares = {name: line["indirect_share"] for name, line in lines.items()}
     assert sorted(shares.values()) == pytest.approx([0, 1], abs=0.02)
+    # what follows the hint needs no chain for it, what follows its steps needs them
+    names = ("effect_without", "effect_with", "effect_drop")
+    effects = {model: [line[name] for name in names] for model, line in lines.items()}
+    assert effects == {
+        "faithful": pytest.approx([0, 1, -1], abs=0.01),
+        "hint": pytest.approx([1, 1, 0], abs=0.01),
+    }
     table = table_of("mediation_by_cut", records, resamples=50)
     assert len(table) == 2 * POSITIONS
     assert curves.draw is not None

@@ -17,7 +17,7 @@ from scipy.stats import rankdata
 from faithscope.experiments.analysis.cells import Count, Mean, rows_with
 from faithscope.experiments.analysis.columns import Column, by_name
 from faithscope.experiments.analysis.comparison.join import KEY, Joined
-from faithscope.experiments.analysis.comparison.scores import LABELS
+from faithscope.experiments.analysis.comparison.scores import LABELS, STEP_NUMBER
 from faithscope.experiments.analysis.statistics import agreement as pairs_of
 from faithscope.experiments.analysis.statistics.multiple import false_discoveries
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, means
@@ -94,7 +94,10 @@ STEP_AGREEMENT = computed_table("step_agreement", (
            "is the same step.", interval=True),
     CHANCE,
 ))  # fmt: skip
-"""A row per pair of measures that score steps: how far they credit the same steps of an item."""
+"""A row per pair of measures that score steps: how far they credit the same steps of an item.
+
+Labels of steps that are numbers (`label_NAME`) are compared as measures are.
+"""
 HITS = computed_table("step_hits", (
     Column("label", meaning="The label that measures are held against."),
     *("measure", "family", N_ITEMS),
@@ -243,7 +246,8 @@ def clusters_of(rho: np.ndarray) -> list[int]:
 
 def step_agreement_table(joined: Joined, how: Bootstrap) -> pd.DataFrame:
     """The table `STEP_AGREEMENT` of a comparison."""
-    steps = joined.steps.loc[~joined.steps["family"].isin(LABELS)]
+    family = joined.steps["family"]
+    steps = joined.steps.loc[~family.isin(LABELS) | (family == STEP_NUMBER)]
     names = sorted(set(steps["measure"]))
     sign = np.where(steps["higher_is_faithful"].astype(bool), 1.0, -1.0)
     steps = steps.assign(value=(steps["value"].astype(float) * sign).round(DECIMALS))

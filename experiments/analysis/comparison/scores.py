@@ -36,7 +36,10 @@ FAMILIES: tuple[Family, ...] = get_args(Family)
 STEP_LABEL = "step label"
 """Family, in `Scores.steps` only, of labels that any step of a trace may have. A label that marks a
 single step of a trace has the family `label`."""
-LABELS = ("label", STEP_LABEL)
+STEP_NUMBER = "step number"
+"""Family, in `Scores.steps` only, of labels of steps that are numbers, such as importances that the
+chains' authors published: they rank steps, and speak for none."""
+LABELS = ("label", STEP_LABEL, STEP_NUMBER)
 """Families of labels in `Scores.steps`."""
 PLACE = ("dataset", "task", "item", "model")
 """Columns that name a trace; `model` is the one that wrote it. Together with the digest of the
@@ -72,7 +75,7 @@ ITEMS = {
 STEPS = {
     **{name: "" for name in PLACE},
     "measure": "",
-    "family": f"of scores, or {STEP_LABEL!r}",
+    "family": f"of scores, or {STEP_LABEL!r} or {STEP_NUMBER!r}",
     "step": "its index in the trace, from 0",
     "value": "",
     "higher_is_faithful": "whether a greater value means that more hangs on the step",

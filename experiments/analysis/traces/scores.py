@@ -14,6 +14,7 @@ from typing import Any
 from faithscope.experiments.analysis.comparison.scores import (
     PLACE,
     STEP_LABEL,
+    STEP_NUMBER,
     label_row,
     says_faithful,
     trace_row,
@@ -91,7 +92,8 @@ def step_label_rows(trace: Record) -> Iterator[dict[str, Any]]:
     """Yields rows of `Scores.steps` for the step labels of a trace.
 
     A binary label gives one row per labelled step. If it speaks against some step, a second label
-    marks the first such step: 1 for that step, 0 for all others.
+    marks the first such step: 1 for that step, 0 for all others. A label with other numbers gives
+    one row per step that has one, as `label_NAME`.
     """
     about = place(trace) | {"family": "label"}
     steps = [i for i, step in enumerate(trace["steps"]) if step["counted"]]
@@ -101,7 +103,15 @@ def step_label_rows(trace: Record) -> Iterator[dict[str, Any]]:
         yield from (of | {"step": i, "value": float(i == named)} for i in steps)
     for name, values in _given(trace).get("step_labels", {}).items():
         against = not says_faithful(name)
-        if name in RATINGS or not all(v is None or v in (0, 1) for v in values):
+        known = [v for v in values if v is not None]
+        if name in RATINGS or not all(isinstance(v, int | float) for v in known):
+            continue
+        if not all(v in (0, 1) for v in known):
+            of = about | {"family": STEP_NUMBER, "measure": f"label_{name}"}
+            of |= {"higher_is_faithful": True}
+            yield from (
+                of | {"step": i, "value": float(v)} for i in steps if (v := values[i]) is not None
+            )
             continue
         every = about | {"family": STEP_LABEL, "measure": name, "higher_is_faithful": not against}
         yield from (

@@ -14,6 +14,7 @@ from faithscope.experiments.analysis.comparison.labels import labels_of
 from faithscope.experiments.analysis.comparison.scores import (
     NOT_RUN,
     STEP_LABEL,
+    STEP_NUMBER,
     Scores,
     frames,
     says_faithful,
@@ -178,12 +179,18 @@ def test_labels_of_given_chains_that_are_ones_and_zeros_are_labels() -> None:
         for name, values in (
             *(("unfaithful", (0, 1, 1)), ("unfaithful", (False, True, None))),
             *(("correct", (1, 0, 2)), ("rating", (1, 0, 1))),
+            *(("importance", (0.2, None, -0.1)), ("tags", ("plan", "fact", None))),
         )
     ]
     named = [[row["value"] for row in of if row["family"] == "label"] for of in steps]
-    assert named == [[0, 1, 0], [0, 1, 0], [], []]
+    assert named == [[0, 1, 0], [0, 1, 0], [], [], [], []]
     every = [[row["value"] for row in of if row["family"] == STEP_LABEL] for of in steps]
-    assert every == [[0, 1, 1], [0, 1], [], []]
+    assert every == [[0, 1, 1], [0, 1], [], [], [], []]
+    # numbers rank steps, and say of none that it is good
+    numbers = [[(r["measure"], r["step"], r["value"]) for r in of] for of in steps[2:]]
+    ranks = [("label_importance", 0, 0.2), ("label_importance", 2, -0.1)]
+    assert numbers == [[("label_correct", k, v) for k, v in enumerate((1, 0, 2))], [], ranks, []]
+    assert {r["family"] for of in steps[2:] for r in of} == {STEP_NUMBER}
     # a label of ones and threes is none of two kinds
     rated = joined_of({"x": ("logit", np.arange(6.0))}, label=[1, 3, 3, 1, 1, 3])
     assert targets(rated, 5, 0) == []

@@ -20,6 +20,7 @@ from faithscope.experiments.analysis.comparison.agreement import (
 from faithscope.experiments.analysis.comparison.join import join
 from faithscope.experiments.analysis.comparison.scores import (
     STEP_LABEL,
+    STEP_NUMBER,
     Scores,
 )
 from faithscope.experiments.analysis.comparison.step_labels import (
@@ -38,7 +39,8 @@ def test_steps_are_ranked_and_the_labelled_one_is_named() -> None:
         | {"higher_is_faithful": True}
         for i in range(4)
         for name, family, of in (
-            *((n, "logit", v) for n, v in credit.items()), ("named", "label", [0.0, 0.0, 1.0])
+            *((n, "logit", v) for n, v in credit.items()), ("named", "label", [0.0, 0.0, 1.0]),
+            ("label_published", STEP_NUMBER, [0.3, 0.2, 0.1]),
         )
         for k, v in enumerate(of)
         if not math.isnan(v)
@@ -52,6 +54,7 @@ def test_steps_are_ranked_and_the_labelled_one_is_named() -> None:
     # over the two steps that both have
     assert table["a", "c"]["spearman"] == -1
     assert table["a", "c"]["same_top"] == 0
+    assert table["a", "label_published"]["spearman"] == -1
     hits = {r["measure"]: r["hit"] for r in rows(step_hits_table(joined, HOW))}
     assert hits == {"a": 1, "b": 1, "c": 0}
 

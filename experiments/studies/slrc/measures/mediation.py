@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from scipy.special import expit
 
 from faithscope.experiments.analysis.axes import (
     BLUE,
@@ -37,6 +38,25 @@ EFFECTS = (
     Column("indirect", "indirect effect", "Plain prompt, cued chain, against both plain.", "nats"),
     Column("interaction", meaning="Total minus direct minus indirect.", unit="nats"),
 )
+WITHOUT, WITH, DROP = (
+    Column(
+        "effect_without",
+        "effect without reasoning",
+        "By how much the cue raises the option's share of the probability of all answers where "
+        "nothing is reasoned.",
+    ),
+    Column(
+        "effect_with",
+        "effect with reasoning",
+        "By how much it raises this share after the whole of each prompt's own chain.",
+    ),
+    Column(
+        "effect_drop",
+        "lost with reasoning",
+        "Effect without reasoning minus effect with it: below 0 where the cue needs the reasoning.",
+    ),
+)
+"""Effects of a cue in probability, where `EFFECTS` are in nats."""
 CURVES = {
     "plain_plain": Style(DARK_GREY, "", "plain prompt, plain chain"),
     "cued_plain": Style(ORANGE, "", "cued prompt, plain chain"),
@@ -44,6 +64,16 @@ CURVES = {
     "cued_cued": Style(GREEN, "", "cued prompt, cued chain"),
 }
 CUE = Column("cue", meaning="What was put into the question to point to another answer.")
+
+
+def _raised(rows: pd.DataFrame, place: int) -> np.ndarray:
+    """(items,): the cued option's share of probability under the cue minus that without it, at a
+    place of each prompt's own chain."""
+    cued, plain = (
+        np.array([of[place] for of in rows[f"curve_{name}"]], dtype=float)
+        for name in ("cued_cued", "plain_plain")
+    )
+    return expit(cued) - expit(plain)
 
 
 def _effects(rows: pd.DataFrame) -> np.ndarray:
@@ -140,6 +170,13 @@ REPORT = MeasureReport(
                     ),
                     _effects,
                     _indirect_share,
+                ),
+                *boots(
+                    {
+                        WITHOUT: lambda rows: _raised(rows, 0),
+                        WITH: lambda rows: _raised(rows, -1),
+                        DROP: lambda rows: _raised(rows, 0) - _raised(rows, -1),
+                    }
                 ),
                 *LABEL_MASS,
             ),
