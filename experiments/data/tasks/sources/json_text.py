@@ -4,10 +4,8 @@ and objects as Python, pandas and NumPy print them."""
 from __future__ import annotations
 
 import ast
-import io
 import json
 import re
-import tokenize
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -60,26 +58,21 @@ def printed_value(text: str) -> list[Any] | dict[Any, Any] | None:
         return None
     try:
         value = ast.literal_eval(_with_commas(_ARRAY.sub("", text) if "array(" in text else text))
-    except (ValueError, SyntaxError, MemoryError, RecursionError, tokenize.TokenError):
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
         return None
     return value if isinstance(value, list | dict) else None
+
+
+_STRING = re.compile(
+    r"""('(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+")(\s*+(?=[bBfFrRuU]{0,2}['"]))?|['"].*""", re.DOTALL
+)
+"""A text in quotes, and the blanks after it if another one follows; or one without an end."""
 
 
 def _with_commas(text: str) -> str:
     """`text` with a comma between texts that stand side by side, as NumPy prints the items of an
     array; Python would join them."""
-    lines, before, at = text.splitlines(keepends=True), None, [0]
-    for line in lines:
-        at.append(at[-1] + len(line))
-    places = []
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.STRING and before == tokenize.STRING:
-            places.append(at[token.start[0] - 1] + token.start[1])
-        if token.type not in (tokenize.NL, tokenize.NEWLINE):
-            before = token.type
-    for place in reversed(places):
-        text = f"{text[:place]},{text[place:]}"
-    return text
+    return _STRING.sub(lambda m: m[0] if m[2] is None else f"{m[1]},{m[2]}", text)
 
 
 def check_depth(value: Any, where: str) -> None:
