@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from faithscope.experiments.data.given.conditions import column_of, second_of
 from faithscope.experiments.data.tasks.sources.files import suffix_of
 from faithscope.experiments.data.tasks.sources.json_text import NotJson, json_of
 from faithscope.experiments.data.tasks.sources.rows import (
@@ -35,6 +36,7 @@ KNOWN = (
     *("reversed_question", "reversed_gold"),
 )
 """The columns that a mapping can name."""
+_CHAINS = ("reasoning", "steps", "cued_reasoning", "reversed_reasoning")
 _ALSO_KNOWN = ("target", "correct_answer", "answer_idx", "answerKey", "choices", "messages")
 """Columns that are read under their own names, too."""
 _SEVERAL = {"id": (list,), "options": (list,), "labels": (list, dict)}
@@ -108,7 +110,8 @@ def renamed(rows: Sequence[SourceRow], columns: Columns, file: str) -> list[Sour
     """The rows with the columns that readers know, one for each chain.
 
     A column that is neither mapped nor known by its name is left out, and is reported as not used.
-    So is a column that another one is mapped to.
+    So is a column that another one is mapped to. Names of pairs (`hinted_cot`) are known in a row
+    that holds both chains, if the mapping names none.
 
     Args:
         file: name of the file, for messages.
@@ -120,14 +123,21 @@ def renamed(rows: Sequence[SourceRow], columns: Columns, file: str) -> list[Sour
     mapped = dict(_paths(columns))
     found = dict.fromkeys(mapped, False)
     known = {folded(n) for n in (*KNOWN, *_ALSO_KNOWN)} - {folded(n) for n in mapped}
+    own_chains = not any(name in mapped for name in _CHAINS)
     done = []
     for row, paths_of, keys in chain.from_iterable(_expanded(r, mapped, ()) for r in rows):
         held = {name: [_at(row, path) for path in paths] for name, paths in paths_of.items()}
         taken = {source for pairs in held.values() for _, source in pairs}
+        is_pair = own_chains and bool(second_of(row.values))
         values = {
             name: row.cells.plain[name]
             for name in map(str, row.values)
-            if name not in taken and (folded(name) in known or name.startswith(_LABEL))
+            if name not in taken
+            and (
+                folded(name) in known
+                or name.startswith(_LABEL)
+                or (is_pair and any(column_of(name)))
+            )
         }
         sources = {}
         if keys:

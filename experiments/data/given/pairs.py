@@ -73,7 +73,7 @@ def _by_sample(of_pair: Sequence[GivenChain]) -> dict[str | None, list[GivenChai
     Raises:
         UserError: as `_check_partners`, or a cued chain has no sample where others have one.
     """
-    samples = {one.sample for one in of_pair} - {None}
+    samples = dict.fromkeys(one.sample for one in of_pair if one.sample is not None)
     if not samples or of_pair[0].condition in ("forward", "reversed"):
         _check_partners(of_pair)
         return {key: list(of_pair) for key in (*samples, None)}

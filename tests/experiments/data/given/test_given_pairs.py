@@ -74,6 +74,18 @@ def test_a_row_holds_both_chains_as_the_field_names_them() -> None:
     assert question_of_chain(other, "f", "pairs").sha256 != asked.sha256
 
 
+def test_a_mapping_of_labels_leaves_both_chains_of_a_row(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.jsonl"
+    path.write_text(json.dumps(WIDE | {"followed": True, "placebo_answer": "B"}))
+    read = read_chains(path, columns={"labels": ["followed"]})
+    plain, cued = read.chains
+    assert (plain.reasoning, cued.reasoning) == (WIDE["clean_cot"], WIDE["hinted_cot"])
+    assert cued.labels == {"followed": True, "acknowledged": True}
+    # a mapping that names the chain says what the row is
+    alone = read_chains(path, columns={"reasoning": "hinted_cot", "answer": "hinted_answer"})
+    assert [c.condition for c in alone.chains] == [""]
+
+
 def test_prompts_tell_the_cue_and_its_place() -> None:
     row = {"question": "Is it so?", "options": ["yes", "no"], "kind": "label"}
     row |= {"cot_plain": "It is so. Yes.", "cot_with_hint": "The user says no. No."}
