@@ -7,18 +7,20 @@ and only the order of the steps differs.
 
 Allocation: the shares of the whole row that go to question, template, reasoning and the text after
 it, per layer and head, and the row's entropy. The first token is counted by itself: as an attention
-sink it takes most of many heads' rows and means nothing.
+sink it takes most of many heads' rows and means nothing. Of declared spans (`probes.spans`), the
+share of each, and also of the attention of other tokens than the answer's.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from pydantic import Field, StrictInt
+from pydantic import BeforeValidator, Field, StrictInt, StrictStr
 
+from faithscope.interp.errors import UserError
 from faithscope.interventions import Trace, shuffle_steps
 from faithscope.probes.answer_token import (
     attention_row,
@@ -29,25 +31,43 @@ from faithscope.probes.answer_token import (
 from faithscope.probes.framing import Asking, prefix_ids
 from faithscope.probes.probe import Branches, probe
 from faithscope.probes.record import Record, number, numbers, record
-from faithscope.probes.settings import Seed, Settings
+from faithscope.probes.settings import ADDED, Seed, as_several
+from faithscope.probes.spans import TakesSpans, find, question_chars
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
 
 NO_ATTENTION = "no_attention_rows"
 ONE_ORDER = "steps_have_one_order"
+NO_SPANS = "queries: their attention is read to declared spans, and none is declared; add spans"
 REGIONS = ("first_token", "template", "question", "reasoning", "answer_prefix")
 """Regions that tile a branch; `template` is the prompt without its first token and the question."""
 
 
-class AttentionSettings(Settings):
+POINTS = 64
+"""Most tokens of a span whose attention is read, evenly spaced."""
+_WEIGHTS = 1 << 26
+"""Most attention weights held at once, over layers, heads, tokens read and tokens looked at."""
+
+
+class AttentionSettings(TakesSpans):
     """Attention of the answer to the reasoning, real against shuffled (2.7, 4.5)."""
 
     shuffles: StrictInt = Field(default=3, ge=1, le=10_000)
     """Seeded random orders of the steps per item, beside the real one."""
     top_heads: StrictInt = Field(default=10, ge=0)
     """Number of heads named in a record: those with the greatest share on the reasoning."""
+    queries: Annotated[tuple[StrictStr, ...], BeforeValidator(as_several), ADDED] = ()
+    """Spans whose attention to the declared spans is read, besides that of the token before the
+    answer: the mean over up to 64 of their tokens, evenly spaced."""
     seed: Seed = 0
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        return (*self.spans, *self.queries)
+
+    def misfits(self, models: tuple[str, ...]) -> list[str]:
+        return [*super().misfits(models), *([NO_SPANS] if self.queries and not self.spans else ())]
 
 
 @probe(
@@ -55,7 +75,8 @@ class AttentionSettings(Settings):
     listed=5,
     papers=("slrc",),
     words=("cue",),
-    calls=lambda size, s: 1 + s.shuffles,
+    # a long span's tokens are read in several texts, how many depends on the model
+    calls=lambda size, s: 1 + s.shuffles + len(s.queries),
     branches=lambda size, s: Branches(other=s.shuffles, repeated=False, scored=False),
 )
 def attention(
@@ -77,8 +98,16 @@ def attention(
     per token of the step, NaN below four steps ("receiver heads" of Thought Anchors, arXiv
     2506.19143, there over all later tokens, here for the answer's token alone).
 
+    With declared `spans`, flat lists over `queries` (`answer`, the same token, then the others) and
+    spans: `span_queries`, `span_names`, `span_shares` (means over heads, layers and those of the
+    queries' tokens that stand after a span), `span_densities`, the share over what the span's
+    length alone would bring it, both without the first token; None where a chain has not the span
+    (`spans_missing` has the reasons) or no query stands after it. The array `spans` (Q, S, L, H)
+    has the shares by head, with NaN.
+
     Raises:
         ValueError: the trace has fewer than 2 counted steps.
+        UserError: a query is no span, or there are queries and no spans.
         FloatingPointError: a row is not finite.
     """
     steps = trace.counted_steps
@@ -110,6 +139,9 @@ def attention(
         "entropy": entropy,
         "kurtosis": kurtosis,
     }
+    of_spans: dict[str, Any] = {}
+    if settings.named:
+        of_spans, arrays["spans"] = _to_spans(model, trace, asking, settings, real)
     if shuffled:
         arrays |= {"shuffled": np.stack(shuffled), "shuffled_steps": np.stack(placed)}
     return [
@@ -142,6 +174,7 @@ def attention(
             entropy_by_layer=numbers(entropy.mean(axis=1)),
             **named_heads("reader", reasoning, settings.top_heads),
             **named_heads("receiver", kurtosis, settings.top_heads),
+            **of_spans,
         )
     ]
 
@@ -166,17 +199,8 @@ def spans(model: Model, trace: Trace, asking: Asking) -> dict[str, tuple[tuple[i
 
 def question_span(pieces: Sequence[str], trace: Trace) -> tuple[int, int] | None:
     """Half-open span of the prompt's tokens that hold the question and its options."""
-    text = "".join(pieces)
-    wanted = trace.question.text.strip()
-    start = text.rfind(wanted) if wanted else -1
-    if start < 0:
-        return None
-    end = start + len(wanted)
-    if trace.question.kind == "choice":
-        for option in trace.question.options or ():
-            at = text.find(option.strip(), end)
-            end = at + len(option.strip()) if at >= 0 else end
-    return token_span(pieces, start, end)
+    chars = question_chars("".join(pieces), trace.question)
+    return None if chars is None else token_span(pieces, *chars)
 
 
 def _rows(model: Model, asking: Asking, traces: Sequence[Trace]) -> list[np.ndarray]:
@@ -189,6 +213,73 @@ def _rows(model: Model, asking: Asking, traces: Sequence[Trace]) -> list[np.ndar
         attention_row(model, r.rows, f"item {t.question.id!r}")
         for t, r in zip(traces, read, strict=True)
     ]
+
+
+def _to_spans(
+    model: Model, trace: Trace, asking: Asking, settings: AttentionSettings, real: np.ndarray
+) -> tuple[dict[str, Any], np.ndarray]:
+    """Fields of a record about the declared spans, and the shares by head; see `attention`.
+
+    Args:
+        real: (L, H, P) attention of the token before the answer.
+    """
+    if not settings.spans:
+        raise UserError(f"attention.{NO_SPANS}")
+    found, names = find(model, trace, asking, settings.named, settings.spans), list(settings.spans)
+    ids = prefix_ids(model, asking, trace)
+    sources: dict[str, Iterator[np.ndarray]] = {"answer": iter([real])}
+    for query in settings.queries:
+        at = [p for span in found.spans.get(query, ()) for p in range(*span)]
+        some = sorted(
+            {at[i] for i in np.linspace(0, len(at) - 1, min(POINTS, len(at))).astype(int)}
+        )
+        sources[query] = _rows_at(model, trace, ids, some, real.size)
+    shares = np.full((len(sources), len(names), *real.shape[:2]), math.nan)
+    densities = np.full(shares.shape[:2], math.nan)
+    for q, rows in enumerate(sources.values()):
+        sums, counts = np.zeros(shares.shape[1:]), np.zeros(len(names))
+        by_length = np.zeros(len(names))
+        for row in rows:
+            rest, last = 1 - float(row[..., 0].mean()), row.shape[-1]
+            for k, name in enumerate(names):
+                spans = [(a, b) for a, b in found.spans.get(name, ()) if b < last]
+                if spans:
+                    sums[k] += attention_to(row, spans)
+                    counts[k] += 1
+                    n = sum(b - max(a, 1) for a, b in spans)
+                    by_length[k] += rest * n / (last - 1)
+        known = counts > 0
+        shares[q, known] = sums[known] / counts[known, None, None]
+        told = by_length > 0
+        densities[q, told] = sums[told].mean(axis=(1, 2)) / by_length[told]
+    means = shares.mean(axis=(2, 3))
+    flat = [None if math.isnan(x) else number(x) for x in means.ravel()]
+    fields = {
+        "span_queries": [query for query in sources for _ in names],
+        "span_names": names * len(sources),
+        "span_shares": flat,
+        "span_densities": [None if math.isnan(x) else number(x) for x in densities.ravel()],
+        "spans_missing": list(found.missing.values()),
+    }
+    return fields, shares
+
+
+def _rows_at(
+    model: Model, trace: Trace, ids: tuple[int, ...], positions: Sequence[int], size: int
+) -> Iterator[np.ndarray]:
+    """The attention of tokens at some positions, (L, H, position + 1) each.
+
+    Args:
+        size: number of weights of the longest row, over all layers and heads.
+    """
+    from faithscope.interp.forest import Branch
+
+    together = max(1, _WEIGHTS // size)
+    for start in range(0, len(positions), together):
+        some = tuple(positions[start : start + together])
+        (read,) = model.run([Branch(ids[: some[-1] + 1], some)], rows=True, logits=False).branches
+        for row in read.rows:
+            yield attention_row(model, [row], f"item {trace.question.id!r}")
 
 
 def _by_step(row: np.ndarray, trace: Trace, start: int) -> np.ndarray:

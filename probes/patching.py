@@ -10,7 +10,9 @@ tells what passes through these states (Meng et al., arXiv 2202.05262; Heimershe
 There are two places: the tokens of the `step`, and those of the `answer`, from the end of the
 reasoning to where the answer begins. Above the layer in which later tokens read the step, the
 step's own states no longer matter, and those of the answer do: a share at the step that falls to
-zero early says that the step was read early, not that it was not read.
+zero early says that the step was read early, not that it was not read. Other places are declared
+spans and roles (`probes.spans`), such as `last step`; those before the step have the same states in
+both runs.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from pydantic import Field, StrictBool, StrictFloat, StrictInt
+from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
 from faithscope.interventions import NotCorruptible, NotWritable, Step, Trace, corrupt_step
 from faithscope.probes.edited import Run, Scored, scored
@@ -32,7 +34,8 @@ from faithscope.probes.graded import log_odds
 from faithscope.probes.probe import Size, probe
 from faithscope.probes.record import Record, record
 from faithscope.probes.reference_answer import FORCED, ReferenceAnswer
-from faithscope.probes.settings import Execution, Seed, Settings, Some
+from faithscope.probes.settings import Execution, Seed, Some
+from faithscope.probes.spans import Found, TakesSpans, find
 from faithscope.probes.text_model import added_costs
 
 if TYPE_CHECKING:
@@ -40,10 +43,9 @@ if TYPE_CHECKING:
     from faithscope.interp.model import Model
 
 Direction = Literal["denoise", "noise"]
-Place = Literal["step", "answer"]
 SITES: tuple[Site, ...] = ("residual", "attention", "mlp")
 DIRECTIONS: tuple[Direction, ...] = ("denoise", "noise")
-PLACES: tuple[Place, ...] = ("step", "answer")
+PLACES = ("step", "answer")
 NO_CORRUPTION = "no_aligned_corruption"
 NO_SITE = "no_patching_site"
 _CORRUPTED: Arm = ("corrupted", 0)
@@ -51,11 +53,12 @@ _TRIES = 8
 """Number of seeds tried for a corruption of equal length."""
 
 
-class PatchingSettings(Settings):
+class PatchingSettings(TakesSpans):
     """States exchanged between the real reasoning and one with a corrupted step."""
 
-    places: Some[Place] = PLACES
-    """Tokens whose states are patched: the step's, or those from the reasoning to the answer."""
+    places: Some[StrictStr] = PLACES
+    """Tokens whose states are patched: those of the corrupted `step`, those from the reasoning to
+    the `answer`, or those of a declared span or another role (`faithscope docs spans`)."""
     sites: Some[Literal["residual", "attention", "mlp"]] = SITES
     """Patched activations: the stream after a layer, or the output of its attention or MLP."""
     directions: Some[Direction] = DIRECTIONS
@@ -68,6 +71,10 @@ class PatchingSettings(Settings):
     """Divide a label's log-prob by its number of tokens."""
     seed: Seed = 0
     execution: Execution = "auto"
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        return tuple(place for place in self.places if place not in PLACES)
 
 
 def _calls(size: Size, settings: PatchingSettings) -> int:
@@ -107,11 +114,13 @@ def patching(
     back (`denoise`) or takes away (`noise`), None where a step was not patched. The array `moved`
     is (layers, steps) with NaN; divided by `difference` it is the share. The array `forced_moved`
     follows the forced choice, for the same steps. `layers` are counted from 1: `residual` is the
-    stream after the layer.
+    stream after the layer. A place that the chain has not is left out with the reason
+    (`span_not_found: expert`).
 
     Only the states of one step and place are held at a time: 2 × tokens × 3 × L × D numbers.
 
     Raises:
+        UserError: a place is no span.
         FloatingPointError: a label's log-probability is NaN; the message names item and branch.
     """
     if len(asking.answers) < 2:
@@ -129,8 +138,17 @@ def patching(
     corrupted_traces = [_corrupted(model, trace, step, settings.seed) for step in steps]
     if all(isinstance(m, str) for m in corrupted_traces):
         return [record(trace, "patching", "", settings.seed, excluded=NO_CORRUPTION)]
+    found = find(model, trace, asking, settings.named, settings.spans)
+    left_out = [
+        record(trace, "patching", ".".join(kind), settings.seed, excluded=why)
+        for place, why in found.missing.items()
+        for kind in product((place,), sites, settings.directions)
+    ]
+    places = [place for place in settings.places if place not in found.missing]
+    if not places:
+        return left_out
     layers = spaced(model.n_layers, settings.layers)
-    kinds = list(product(settings.places, sites, settings.directions))
+    kinds = list(product(places, sites, settings.directions))
     readings = ("", FORCED)
     moved = {
         (kind, x): np.full((len(layers), len(steps)), np.nan) for kind in kinds for x in readings
@@ -145,7 +163,7 @@ def patching(
     for i, (step, other) in enumerate(zip(steps, corrupted_traces, strict=True)):
         if isinstance(other, str):
             continue
-        asked = _Asked(model, trace, other, asking, step, settings)
+        asked = _Asked(model, trace, other, asking, step, settings, found, places)
         first = asked.score({})
         followed = followed or first.answer
         mass["label"][i], mass["corrupted"][i] = first.mass[BASELINE], first.mass[_CORRUPTED]
@@ -189,7 +207,7 @@ def patching(
             for step, m in zip(steps, corrupted_traces, strict=True)
         ],
     }
-    return [
+    return left_out + [
         record(
             trace,
             "patching",
@@ -246,6 +264,9 @@ class _Asked:
     asking: Asking
     step: Step
     settings: PatchingSettings
+    found: Found
+    places: list[str]
+    """Places that the chain has."""
 
     @property
     def ids(self) -> dict[str, tuple[int, ...]]:
@@ -261,10 +282,12 @@ class _Asked:
         repeat = (BASELINE, _CORRUPTED)
         return scored(self.model, self.trace, self.asking, runs, self.settings, repeat=repeat)
 
-    def positions(self, place: Place) -> tuple[int, ...]:
+    def positions(self, place: str) -> tuple[int, ...]:
         start, n = len(self.trace.prompt_ids), len(self.ids["noise"])
         if place == "step":
             return tuple(range(start + self.step.tokens[0], start + self.step.tokens[1]))
+        if place not in PLACES:
+            return tuple(sorted({p for span in self.found.spans[place] for p in range(*span)}))
         # with neither closer nor cue, the last token of the reasoning gives the answer
         return tuple(range(min(start + len(self.trace.reasoning_ids), n - 1), n))
 
@@ -276,7 +299,7 @@ class _Asked:
 
         into = self.ids
         runs: dict[Arm, Run] = {}
-        for place in self.settings.places:
+        for place in self.places:
             positions = self.positions(place)
             real, corrupted = self.model.run(
                 [Branch(into["noise"], positions), Branch(into["denoise"], positions)],

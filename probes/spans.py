@@ -142,7 +142,7 @@ class TakesSpans(Settings):
 
     def misfits(self, models: tuple[str, ...]) -> list[str]:
         problems = (problem_of(name, self.spans) for name in dict.fromkeys(self.named))
-        return [*super().misfits(models), *filter(None, problems)]
+        return [*super().misfits(models), *(f"spans: {x}" for x in problems if x)]
 
     def misfit_of_chains(
         self, step_labels: Mapping[str, Collection[Any]], cued: bool

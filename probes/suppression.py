@@ -5,7 +5,8 @@ stays; S[i, j] is how far the model's next-token distributions at the tokens of 
 move: KL(whole || cut), mean over these tokens (Bogdan et al. 2025, "Thought Anchors", arXiv
 2506.19143: attention suppression). The last column is the token whose output begins the answer. The
 authors take logs of each token's KL, at temperature 0.6, and subtract a column's mean; here S stays
-in nats, so that its entries can be added up and read by themselves.
+in nats, so that its entries can be added up and read by themselves. Declared spans, such as a cue
+(`probes.spans`), are cut off in the same way and have a row each.
 
 Receiver heads are those that gather the attention of later steps on few earlier ones: the excess
 kurtosis, over steps, of the mean attention that a step gets from the tokens of all later ones. The
@@ -24,10 +25,11 @@ from pydantic import Field, StrictBool, StrictInt
 from faithscope.interventions import Trace
 from faithscope.probes.attention import excess_kurtosis, named_heads
 from faithscope.probes.framing import Asking, prefix_ids
-from faithscope.probes.knockout import NO_KNOCKOUT, cut_of
+from faithscope.probes.knockout import NO_KNOCKOUT
 from faithscope.probes.probe import probe
 from faithscope.probes.record import Record, number, record
-from faithscope.probes.settings import Execution, Settings
+from faithscope.probes.settings import Execution
+from faithscope.probes.spans import Span, TakesSpans, find
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -38,10 +40,9 @@ TOP_EDGES = TOP_HEADS = 10
 ROWS = 512
 """Most next-token distributions held at once, besides those of the whole reasoning: 300 MB for a
 vocabulary of 150,000 tokens."""
-_Span = tuple[int, int]
 
 
-class SuppressionSettings(Settings):
+class SuppressionSettings(TakesSpans):
     """Effect on later steps when all attention to a step is cut (Thought Anchors)."""
 
     receivers: StrictBool = True
@@ -55,7 +56,9 @@ class SuppressionSettings(Settings):
 @probe(
     "what every later step loses when no token can look at a step: a matrix (Thought Anchors)",
     words=("cue",),
-    calls=lambda size, s: 1 + size.steps + s.receivers * max(0, size.steps - s.apart),
+    calls=lambda size, s: (
+        1 + size.steps + len(s.spans) + s.receivers * max(0, size.steps - s.apart)
+    ),
 )
 def suppression(
     model: Model, trace: Trace, asking: Asking, settings: SuppressionSettings
@@ -76,6 +79,10 @@ def suppression(
     is no later one, and `kurtosis` (L, H), NaN below four such steps; `receiver_layer`, …: the
     heads where it is greatest.
 
+    With declared `spans`, lists over these: `span_names`, `span_to_answer`, and `span_later`, the
+    mean over the later steps; None where a chain has not the span (`spans_missing` has the
+    reasons). The array `spans` (S, T + 1) has the rows.
+
     Raises:
         FloatingPointError: the model's logits are not finite.
     """
@@ -83,16 +90,28 @@ def suppression(
         return [record(trace, "suppression", "", None, excluded=NO_KNOCKOUT)]
     steps = trace.counted_steps
     n = len(steps)
-    matrix, cost = suppressed(model, trace, asking, settings.execution)
-    between = matrix[:, :n]
+    found = find(model, trace, asking, settings.named, settings.spans)
+    of_spans = list(found.spans.values())
+    whole, cost = suppressed(model, trace, asking, settings.execution, of_spans)
+    matrix, between = whole[:n], whole[:n, :n]
     arrays = {"matrix": matrix.astype(np.float32)}
     heads: dict[str, Any] = {}
+    if settings.spans:
+        rows = np.full((len(settings.spans), n + 1), math.nan)
+        rows[[name in found.spans for name in settings.spans]] = whole[n:]
+        arrays["spans"] = rows.astype(np.float32)
+        heads = {
+            "span_names": list(settings.spans),
+            "span_to_answer": [_mean(row[n:]) for row in rows],
+            "span_later": [_mean(row[:n]) for row in rows],
+            "spans_missing": list(found.missing.values()),
+        }
     if settings.receivers:
         received = attention_received(model, trace, settings.apart)
         arrays["received"] = received.astype(np.float32)
         has_later = received[..., : max(0, n - settings.apart)]
         arrays["kurtosis"] = excess_kurtosis(has_later).astype(np.float32)
-        heads = named_heads("receiver", arrays["kurtosis"], TOP_HEADS)
+        heads |= named_heads("receiver", arrays["kurtosis"], TOP_HEADS)
     edges = [(i, j) for i, j in np.argwhere(~np.isnan(matrix)).tolist() if j < n]
     edges = sorted(edges, key=lambda edge: -matrix[edge])[:TOP_EDGES]
     return [
@@ -119,13 +138,22 @@ def suppression(
 
 
 def suppressed(
-    model: Model, trace: Trace, asking: Asking, execution: Any = "auto"
+    model: Model,
+    trace: Trace,
+    asking: Asking,
+    execution: Any = "auto",
+    others: Sequence[tuple[Span, ...]] = (),
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """(T, T + 1) matrix of mean KL in nats, as described in `suppression`, and the cost.
+    """(T + others, T + 1) matrix of mean KL in nats, as described in `suppression`, and the cost.
 
-    Steps with up to `ROWS` asked tokens together run in one pack with the whole reasoning.
+    What is cut off, with up to `ROWS` asked tokens together, runs in one pack with the whole
+    reasoning.
+
+    Args:
+        others: spans that are cut off besides the steps, each from every token after it.
     """
     # Not at the top: it brings torch, which listing the probes need not wait for.
+    from faithscope.interp.edits import Knockout
     from faithscope.interp.forest import Branch
 
     ids = prefix_ids(model, asking, trace)
@@ -133,16 +161,15 @@ def suppressed(
     n = len(spans)
     # each token of a step is predicted at the token before it
     owner = {p - 1: j for j, span in enumerate(spans) for p in range(*span)} | {len(ids) - 1: n}
-    sums, counts = np.zeros((n, n + 1)), np.zeros((n, n + 1))
+    cut_off = [*((span,) for span in spans), *others]
+    sums, counts = (np.zeros((len(cut_off), n + 1)) for _ in range(2))
     trie = naive = 0
-    later = [[p for p, j in sorted(owner.items()) if j > i and p >= spans[i][1]] for i in range(n)]
+    later = [[p for p in sorted(owner) if p >= min(b for _, b in of)] for of in cut_off]
+    cuts = [tuple(Knockout((b, None), (a, b)) for a, b in of) for of in cut_off]
     for pack in _packs(later):
         whole = sorted({p for _, asked in pack for p in asked})
         branches = [Branch(ids[: whole[-1] + 1], tuple(whole))]
-        branches += [
-            Branch(ids[: asked[-1] + 1], tuple(asked), (cut_of(trace, i, "later"),))
-            for i, asked in pack
-        ]
+        branches += [Branch(ids[: asked[-1] + 1], tuple(asked), cuts[i]) for i, asked in pack]
         run = model.run(branches, execution=execution)
         at = {p: row for row, p in enumerate(whole)}
         for (i, asked), cut in zip(pack, run.branches[1:], strict=True):
@@ -189,13 +216,14 @@ def attention_received(model: Model, trace: Trace, apart: int = 1) -> np.ndarray
     return received
 
 
-def _spans(trace: Trace) -> list[_Span]:
+def _spans(trace: Trace) -> list[Span]:
     start = len(trace.prompt_ids)
     return [(start + a, start + b) for a, b in (s.tokens for s in trace.counted_steps)]
 
 
 def _packs(asked: Sequence[Sequence[int]]) -> Iterator[list[tuple[int, Sequence[int]]]]:
-    """Packs of (step, positions asked under its cut), with at most `ROWS` positions each."""
+    """Packs of (index of what is cut off, positions asked under its cut), with at most `ROWS`
+    positions each."""
     pack: list[tuple[int, Sequence[int]]] = []
     for i, positions in enumerate(asked):
         for start in range(0, len(positions), ROWS):

@@ -53,6 +53,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     # a random model rewords nothing
     "paraphrase": {"writers": ("rule",)},
     "sycophancy": {"cues": ("metadata",)},
+    # a table of its own
+    "attention": {"spans": {"first": "step 1"}},
+    "suppression": {"spans": {"first": "step 1"}},
 }
 """Settings under which no question of a probe depends on the random model's replies."""
 ESTIMATED = {("paraphrase", "writers"), ("tracing", "every")}

@@ -65,7 +65,7 @@ SILENT = (
         "*.probes",
         "cues",
         "sycophancy.cues",
-        *("spans", "spans.*", "*.spans", "*.spans.*"),
+        *("spans", "spans.*", "*.spans", "*.spans.*", "attention.queries"),
         "data.split",
         "report.cut",
         "report.least_label_mass",

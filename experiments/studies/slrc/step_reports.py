@@ -11,12 +11,14 @@ import pandas as pd
 from faithscope.experiments.analysis.cells import (
     INCLUDED,
     Cell,
+    Count,
     Mean,
     Number,
     Total,
     Values,
     boots,
     means,
+    rows_known,
 )
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import (
@@ -35,12 +37,15 @@ from faithscope.experiments.analysis.record_frames import (
     POSITION,
     Lists,
     Prepare,
+    item_table,
+    over_lists,
     per_part,
     step_mean,
 )
 from faithscope.experiments.analysis.run import Frame
 from faithscope.experiments.analysis.stored_records import Record
 from faithscope.experiments.analysis.tables import Table
+from faithscope.experiments.analysis.tidy import keep, with_columns
 from faithscope.experiments.studies.slrc.tables.outcomes import share_within_floor
 from faithscope.probes.reference_answer import FORCED
 
@@ -224,6 +229,52 @@ def by_part(
         along=(POSITION,),
         prepare=lambda frame: lists(before(frame)),
         **look,
+    )
+
+
+def span_table(
+    name: str, probe: str, keys: Mapping[Column, str], columns: Mapping[Column, str], caption: str
+) -> Table:
+    """A table of means over items by declared span, of a probe whose records hold flat lists over
+    these if there are any; a run without declared spans does not have it.
+
+    Args:
+        keys: key column -> list with its values.
+        columns: column -> list with its values, None where an item has not the span.
+    """
+    first, *_ = (column.name for column in columns)
+
+    def prepare(frame: pd.DataFrame) -> pd.DataFrame:
+        own = with_columns(frame, *keys.values(), *columns.values())
+        own = keep(own, own[[*keys.values()]].notna().all(axis=1))
+        lists = {column.name: field for column, field in columns.items()}
+        return over_lists(
+            [key.name for key in keys],
+            lambda of: [
+                list(zip(*row, strict=True)) for row in of[[*keys.values()]].itertuples(index=False)
+            ],
+            **lists,
+        )(own)
+
+    cells = (
+        Count("n", rows_known(first), "items", "Items that have the span."),
+        Count(
+            "n_missing",
+            lambda rows: rows[first].isna().to_numpy(),
+            "items without it",
+            "Items that have not the span, or have it after all that could look at it.",
+        ),
+        *boots(tuple(columns)),
+    )
+    return item_table(
+        name,
+        cells,
+        tuple(keys),
+        probe,
+        prepare=prepare,
+        caption=caption,
+        folded="By declared span",
+        rare=True,
     )
 
 

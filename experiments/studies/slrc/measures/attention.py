@@ -30,6 +30,7 @@ from faithscope.experiments.analysis.stored_records import Record
 from faithscope.experiments.analysis.tidy import numbers
 from faithscope.experiments.studies.slrc.figures.per_pair import per_pair, picture
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport, Monitor
+from faithscope.experiments.studies.slrc.step_reports import span_table
 
 SEMANTIC, POSITIONAL = 0.07, 0.05
 """Attention gaps that separate models that read the reasoning's content (`SEMANTIC` or more) from
@@ -81,6 +82,16 @@ def _signal_of(field: str) -> Callable[[pd.DataFrame], str]:
         return signal(float(gaps.mean())) if known else ""
 
     return of
+
+
+TO_SPANS = (
+    Column("share", meaning="Share of the queries' attention that goes to the span."),
+    Column(
+        "density",
+        meaning="The share over what the span's length alone would bring it, both without the "
+        "first token.",
+    ),
+)
 
 
 def _finish(ax: Axes) -> None:
@@ -201,6 +212,20 @@ REPORT = MeasureReport(
             caption="Attention of the answer by layer",
             folded="Layer by layer",
             draw=attention_picture,
+        ),
+        span_table(
+            "attention_spans",
+            "attention",
+            {
+                Column("queries", meaning="Whose attention: the answer's, or a span's."): (
+                    "span_queries"
+                ),
+                Column("span", meaning="Name of the declared span that is looked at."): (
+                    "span_names"
+                ),
+            },
+            dict(zip(TO_SPANS, ("span_shares", "span_densities"), strict=True)),
+            caption="Attention to declared spans",
         ),
     ),
     (

@@ -8,6 +8,7 @@ a ratio of sums, so that a step whose corruption hardly matters weighs little.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,7 @@ N_PATCHED = Total(
     meaning="Steps whose corruption moved the answer: they were patched.",
 )
 KINDS = (
-    Column("place", meaning="Whose tokens get the states: the step's, or the answer's."),
+    Column("place", meaning="Whose tokens get the states: the step's, the answer's, a span's."),
     Column(
         "site", meaning="Which states are put in: of the residual stream, the attention or the MLP."
     ),
@@ -79,11 +80,14 @@ _KIND = tuple(column.name for column in KINDS)
 _OF_KINDS: dict[str, Any] = {
     "of": "patching",
     "by": ("model", "task", *KINDS),
-    "prepare": lambda frame: in_order(
-        keep(frame, INCLUDED(frame)), place=_PLACES, site=_SITES, direction=_DIRECTIONS
-    ),
+    "prepare": lambda frame: _in_order(keep(frame, INCLUDED(frame))),
     "alike": ("n_layers", "layers"),
 }
+
+
+def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
+    places = dict.fromkeys((*_PLACES, *(frame["place"] if len(frame) else ())))
+    return in_order(frame, place=tuple(places), site=_SITES, direction=_DIRECTIONS)
 
 
 def _patched(record: Record) -> np.ndarray:
@@ -168,11 +172,7 @@ SHARE = Column(
 )
 _SHARES = (*COUNTED.columns, *N_PATCHED.columns, SHARE)
 
-_TITLES = {
-    (place, site): f"{place}'s tokens, {name}"
-    for place in _PLACES
-    for site, name in zip(_SITES, ("residual stream", "attention", "MLP"), strict=True)
-}
+_SITE_NAMES = dict(zip(_SITES, ("residual stream", "attention", "MLP"), strict=True))
 
 
 def layer_by_step(ax: Axes, table: pd.DataFrame) -> Axes:
@@ -194,8 +194,9 @@ def layer_by_step(ax: Axes, table: pd.DataFrame) -> Axes:
 def _drawn(data: pd.DataFrame) -> Figure:
     """One row per model and task, with one map per place and site of the patch."""
     pairs = pairs_of(data)
-    present = set(zip(data["place"], data["site"], strict=True))
-    kinds = [kind for kind in _TITLES if kind in present]
+    present = dict.fromkeys(zip(data["place"], data["site"], strict=True))
+    places = dict.fromkeys((*_PLACES, *data["place"]))
+    kinds = [kind for kind in product(places, _SITES) if kind in present]
     size = (1.2 + 2.3 * len(kinds), 0.8 + 2.0 * len(pairs))
     figure = Figure(figsize=size, layout="constrained")
     axes = figure.subplots(len(pairs), len(kinds), squeeze=False)
@@ -208,7 +209,7 @@ def _drawn(data: pd.DataFrame) -> Figure:
                 ax.set_axis_off()
         line[0].set_ylabel(f"{name}\nlayer", fontsize=8.5)
     for ax, kind in zip(axes[0], kinds, strict=True):
-        ax.set_title(_TITLES[kind], fontsize=8.5)
+        ax.set_title(f"{kind[0]}'s tokens, {_SITE_NAMES[kind[1]]}", fontsize=8.5)
     figure.supxlabel(PLACE, fontsize=9)
     return figure
 

@@ -31,24 +31,35 @@ from faithscope.experiments.analysis.tables import Table, computed_table
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.studies.slrc.figures.per_pair import pair_panels, picture
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport, SlrcAnalysis
-from faithscope.experiments.studies.slrc.step_reports import per_step, step_means, step_measures
+from faithscope.experiments.studies.slrc.step_reports import (
+    per_step,
+    span_table,
+    step_means,
+    step_measures,
+)
 
 ANSWER = "answer"
 KL = Boot("kl", label="KL", meaning="What a later step loses by a step being cut off.", unit="nats")
-EFFECTS = (
-    Column(
-        "to_answer",
-        "effect on the answer",
-        "Effect of cutting off a step on the answer, KL.",
-        "nats",
-    ),
-    Column(
-        "later",
-        "effect on later steps",
-        "Effect of cutting off a step on later steps, KL, mean over these.",
-        "nats",
-    ),
-)
+
+
+def _effects(what: str) -> tuple[Column, ...]:
+    return (
+        Column(
+            "to_answer",
+            "effect on the answer",
+            f"Effect of cutting off {what} on the answer, KL.",
+            "nats",
+        ),
+        Column(
+            "later",
+            "effect on later steps",
+            f"Effect of cutting off {what} on later steps, KL, mean over these.",
+            "nats",
+        ),
+    )
+
+
+EFFECTS = _effects("a step")
 _FARTHEST = 20
 """Largest distance between steps that has a row in the table."""
 
@@ -160,6 +171,13 @@ REPORT = MeasureReport(
             (*ITEMS_AND_STEPS, *boots(step_means(EFFECTS)), Kept((N_LAYERS,))),
             alike=("n_layers",),
             caption="Steps that no later token can look at",
+        ),
+        span_table(
+            "suppression_spans",
+            "suppression",
+            {Column("span", meaning="Name of the declared span that is cut off."): "span_names"},
+            dict(zip(_effects("the span"), ("span_to_answer", "span_later"), strict=True)),
+            caption="Declared spans that no later token can look at",
         ),
         item_table(
             "suppression_by_distance",
