@@ -22,7 +22,7 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.takes("a suite of tests of its own is run in another process")
 @pytest.mark.parametrize(
     "kind",
-    [pytest.param(k, marks=pytest.mark.slow if k != "task" else ()) for k in KINDS],
+    [pytest.param(k, marks=pytest.mark.slow if k in ("probe", "study") else ()) for k in KINDS],
 )
 def test_a_new_package_passes_the_tests_that_come_with_it(here: Path, kind: str) -> None:
     done = python(here, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"my_{kind}")
