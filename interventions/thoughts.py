@@ -82,11 +82,12 @@ _INTERJECTION = re.compile(
     r"\A(?:(?:hmm+|hm|ok|okay|alright|right|well)[.…!]++\s++)++", re.IGNORECASE
 )
 _EQUATES = re.compile(
-    r"[=≈]\s*[-−+$£€\\({]*\s*(?:\w{1,12}\s*\{)?[-−]?[\d.]|\d\s*(?:=|≈|equals|makes|gives|is)\s*[-−$]?\d"
+    r"[=≈]\s*+(?:[-−+$£€\\({]++\s*+)?(?:\w{1,12}\s*+\{)?[-−]?[\d.]"
+    r"|\d\s*+(?:=|≈|equals|makes|gives|is)\s*+[-−$]?\d"
 )
 _OPERATES = re.compile(
-    r"\d\s*%?\s*(?:[-+*/×·÷^−–]|\\(?:times|cdot|div)|plus|minus|times|divided by|multiplied by)"
-    r"\s*[(\\]*\s*[-−$]?[\d(]|[=≤≥≈]|\\(?:frac|sqrt|int|sum)\b"
+    r"\d\s*+(?:%\s*+)?(?:[-+*/×·÷^−–]|\\(?:times|cdot|div)|plus|minus|times|divided by"
+    r"|multiplied by)\s*+[(\\]{0,9}\s*+[-−$]?[\d(]|[=≤≥≈]|\\(?:frac|sqrt|int|sum)\b"
 )
 
 

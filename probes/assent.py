@@ -89,7 +89,7 @@ _CONDITION = _words(
     | (?:\bnot|n['’]t)\s+(?:[\w'’]+\s+)?(?:sure|certain|clear)\b
     | \b(?:should|could|would\s+have|(?<!\bI\s)would)\b[^,;:]*$"""
 )
-_CONDITION_AFTER = _words(r"\s*,?\s*(?:only\s+)?(?:if|unless|provided|assuming)\b")
+_CONDITION_AFTER = _words(r"\s*+(?:,\s*+)?(?:only\s++)?(?:if|unless|provided|assuming)\b")
 _CONTRAST = _words(
     r"\W*(?:but|however|though|although|still|yet|that\s+said|actually|wait|except)\b"
 )

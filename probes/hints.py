@@ -48,7 +48,7 @@ PROMPT = (
     "Answer Yes or No."
 )
 UNPARSED = "cued_answer_unparsed"
-_STATED = re.compile(r"\banswer\s+is\s*:?\s*\W{0,3}(yes|no)\b", re.IGNORECASE)
+_STATED = re.compile(r"\banswer\s++is\s*+(?::\s*+)?\W{0,3}(yes|no)\b", re.IGNORECASE)
 _VERDICTS = {"yes": True, "no": False, None: None}
 
 

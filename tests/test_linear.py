@@ -141,7 +141,20 @@ REPEATED: tuple[tuple[str, str], ...] = (
         ("", text)
         for text in ("Answer: A or ", "So A, ", "Wait, ", "would be A if ", "A. \n", "答案是1")
     ),
-    *((start, " ") for start in ("", "answer", "\\boxed{", "```\n", "the correct answer is", "1")),
+    *(
+        (start, " ")
+        for start in (
+            "",
+            "answer",
+            "\\boxed{",
+            "```\n",
+            "the correct answer is",
+            "1",
+            "1 +",
+            "=",
+            "x^",
+        )
+    ),
     *((start, "\n") for start in ("", "a", "The answer")),
     *(
         ("", text)

@@ -47,7 +47,7 @@ _HEDGE = re.compile(rf"\A{_SOFT}", re.IGNORECASE)
 _IS_RIGHT = (
     r"(?:\s*:\s*|\s+(?:is|are|seems|must\s+be|would\s+be)\s+(?:(?:therefore|the|most|only|both|clearly"
     r"|definitely|single)\s+){0,3})(?:correct|right|best|answer|true)(?!\w)"
-    r"|\s*(?:选项|選項)?\s*(?:は|が|是|가|이)?\s*(?:正しい|正解|正确|正確|對的|对的|정답|맞)"
+    r"|\s*+(?:(?:选项|選項)\s*+)?(?:(?:は|が|是|가|이)\s*+)?(?:正しい|正解|正确|正確|對的|对的|정답|맞)"
 )
 _SO = (
     r"(?<!\w)(?:so|therefore|thus|hence|choose|pick|select|go\swith|leav(?:es|ing)|left\swith|must\sbe"

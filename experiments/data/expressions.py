@@ -15,7 +15,7 @@ _LONGEST = 200
 _IN_WORDS = re.compile(
     r"(?<![\\A-Za-z])(?!sqrt|frac|pi\b|log|sin|cos|tan|exp|infty|left|right)[^\W\d_]{3,}"
 )
-_HUGE = re.compile(r"(?:\^|\*\*)\s*\{?\s*-?(?:\d{4}|[^{}]{0,40}\^)|\d{4}\s*!|!\s*!")
+_HUGE = re.compile(r"(?:\^|\*\*)\s*+(?:\{\s*+)?-?(?:\d{4}|[^{}]{0,40}\^)|\d{4}\s*!|!\s*!")
 """What would take the memory of a machine to compute: `10^{10^{10}}`."""
 
 
