@@ -3,7 +3,8 @@
 Can a linear classifier read the answer from hidden states before the reasoning, during it, or only
 after it? Alain & Bengio, "Understanding intermediate layers using linear classifier probes" (2016).
 A classifier is fitted over items, so this probe of one item only stores its states;
-`experiments.analysis.statistics.classifiers` fits.
+`experiments.analysis.statistics.classifiers` fits. Any other label of chains or steps is read off
+the same states (`labels`, `step_labels`).
 
 The places, in the order of the text:
 
@@ -23,23 +24,24 @@ norm.
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 import numpy as np
-from pydantic import Field, StrictFloat, StrictInt
+from pydantic import Field, StrictBool, StrictInt, model_validator
 
-from faithscope.interventions import Trace
+from faithscope.interventions import Step, Trace
 from faithscope.probes.framing import Asking, prefix_ids
+from faithscope.probes.label_settings import ReadsLabels
 from faithscope.probes.probe import Branches, probe
 from faithscope.probes.record import NO_STREAM, Record, record
-from faithscope.probes.settings import AFTERWARDS, Execution, Settings
+from faithscope.probes.settings import ADDED, Execution
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
 
 
-class LinearProbeSettings(Settings):
-    """Classifiers that read the answer from hidden states, fitted over items."""
+class LinearProbeSettings(ReadsLabels):
+    """Classifiers that read the answer, or any label, from hidden states, fitted over items."""
 
     positions: StrictInt = Field(default=4, ge=1)
     """Number of places along the reasoning (K), besides one before and one after it."""
@@ -47,18 +49,20 @@ class LinearProbeSettings(Settings):
     """Most layers that are read, evenly spaced, the last included; null reads all."""
     step_state: Literal["end", "mean"] = "end"
     """State that represents a step: that of its last token, or the mean over its tokens."""
+    each_step: Annotated[StrictBool, ADDED] = False
+    """Whether the states of every counted step are stored, too, as labels of steps need."""
     precision: Literal["float16", "float32"] = "float16"
     """Precision of the stored states: (positions + 2) × layers × width numbers per item, 0.4 MB for
-    K = 4, 8 layers and a width of 4096 in float16."""
-    folds: Annotated[StrictInt, Field(ge=2), AFTERWARDS] = 5
-    """Number of folds of the cross-validation; a class with fewer items is left out."""
-    controls: Annotated[StrictInt, Field(ge=1, le=10_000), AFTERWARDS] = 3
-    """Number of seeded shuffles of the classes with which accuracy is compared."""
-    inverse_regularisation: Annotated[StrictFloat, Field(gt=0), AFTERWARDS] = 0.1
-    """C of the logistic regression, on standardised features."""
-    min_items: Annotated[StrictInt, Field(ge=2), AFTERWARDS] = 20
-    """Least number of items on which a classifier is fitted."""
+    K = 4, 8 layers and a width of 4096 in float16; with `each_step` as many more for each step."""
     execution: Execution = "auto"
+
+    @model_validator(mode="after")
+    def _steps_have_states(self) -> Self:
+        if self.step_labels and not self.each_step:
+            raise ValueError(
+                "step_labels: the states of every step are not stored; set each_step to true"
+            )
+        return self
 
 
 @probe(
@@ -77,7 +81,8 @@ def linear_probe(
     prompt's ids: items with the same prompt must not be on both sides of a split. `positions` names
     the places, `steps` the index of the step of each `during`, `layers` the layers.
 
-    Array `states`: (positions, layers, D).
+    Array `states`: (positions, layers, D). With `each_step` there are the array `step_states`,
+    (counted steps, layers, D), and `all_steps`, the index of each of these steps.
 
     Raises:
         ValueError: the trace has no steps.
@@ -97,11 +102,13 @@ def linear_probe(
     ids = prefix_ids(model, asking, trace)
     start, k = len(trace.prompt_ids), settings.positions
     chosen = [steps[-(-i * len(steps) // k) - 1] for i in range(1, k + 1)]
-    spans = [(s.tokens[1] - 1, s.tokens[1]) for s in chosen]
-    if settings.step_state == "mean":
-        spans = [s.tokens for s in chosen]
-    at = [range(start - 1, start), *(range(start + a, start + b) for a, b in spans)]
-    at.append(range(len(ids) - 1, len(ids)))
+
+    def tokens(step: Step) -> range:
+        first, end = step.tokens
+        return range(start + (first if settings.step_state == "mean" else end - 1), start + end)
+
+    at = [range(start - 1, start), *map(tokens, chosen), range(len(ids) - 1, len(ids))]
+    at += map(tokens, steps) if settings.each_step else ()
     branch = Branch(ids, ask=tuple(i for place in at for i in place))
     ran = model.run([branch], residuals=True, logits=False, execution=settings.execution)
     (read,) = ran.branches
@@ -119,13 +126,17 @@ def linear_probe(
             f"item {trace.question.id!r}, linear_probe: {model.name}: a hidden state is not finite "
             f"in {lost}; {remedy}"
         )
+    of_places, of_steps = np.split(states, [k + 2])
     return [
         record(
             trace,
             "linear_probe",
             "",
             None,
-            arrays={"states": states},
+            arrays={
+                "states": of_places,
+                **({"step_states": of_steps} if settings.each_step else {}),
+            },
             answer=trace.answer,
             gold=trace.question.gold,
             group=hashlib.sha256(repr(trace.prompt_ids).encode()).hexdigest()[:16],
@@ -136,6 +147,7 @@ def linear_probe(
             n_layers=model.n_layers,
             execution=ran.execution,
             tree_reason=ran.reason,
+            **({"all_steps": [s.index for s in steps]} if settings.each_step else {}),
         )
     ]
 

@@ -71,7 +71,7 @@ def measure(name: str, settings: Iterable[Sequence[str]]) -> str:
         settings: a row for each of its config keys, as in `docs/configuration.md`.
     """
     probe, report = PROBES[name], REPORTS[name]
-    tables = [*report.tables, *OTHER_TABLES.get(name, ())]
+    tables = [*report.every_table, *OTHER_TABLES.get(name, ())]
     heading, _, text = markdown(sys.modules[probe.measure.__module__].__doc__).partition("\n")
     first = heading.partition(":")[2].strip()
     lines = [

@@ -207,8 +207,9 @@ class Run:
     def arrays(self, stage: str) -> Iterator[tuple[Place, arrays.Arrays]]:
         """Yields ((model, task, item), named arrays) for each item that the stage measured.
 
-        One item is in memory at a time. The file `arrays/<stage>.safetensors` in the run folder,
-        written with the tables, holds the same arrays.
+        Numbers are taken from the disk when they are read, so the arrays of all items may be kept
+        and a part of each be used: `arrays["states"][0, 3]`. The file `arrays/<stage>.safetensors`
+        in the run folder, written with the tables, holds the same arrays.
         """
         for key, of_item in arrays.each(self.index, stage):
             yield key[1:], of_item

@@ -97,8 +97,8 @@ class FolderConfig(Section):
     """Section of models -> its key that names them. A run may do without these models, and what a
     comparison says for all of its sources then does not add them."""
     SHOWN: ClassVar[tuple[str, ...]] = ("report",)
-    """Config keys and sections that affect only tables and page. Changing them does not invalidate
-    stored records; the stored config takes the newest values."""
+    """Sections and dotted config keys that affect only tables and page. Changing them does not
+    invalidate stored records; the stored config takes the newest values."""
 
     name: StrictStr
     """Name of the run folder."""

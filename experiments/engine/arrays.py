@@ -9,18 +9,19 @@ packed into one ordinary file, `arrays/<probe>.safetensors`, that any safetensor
 from __future__ import annotations
 
 import json
+import mmap
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 from safetensors.numpy import load, save
 
-from faithscope.experiments.engine.index import Index, beside
-from faithscope.experiments.engine.units import Key
+from faithscope.experiments.engine.index import Entry, Index, beside
+from faithscope.experiments.engine.units import Key, Unit
 from faithscope.experiments.files import StoreError, make_folder, remove, unwritable
 from faithscope.probes.record import ARRAYS
 
@@ -55,9 +56,16 @@ def read_blob(file: BinaryIO, place: tuple[int, int, int], path: Path) -> bytes:
     Raises:
         StoreError: the blob is damaged.
     """
-    offset, size, crc = place
+    offset, size, _ = place
     file.seek(offset)
-    blob = file.read(size)
+    return _whole(file.read(size), place, path)
+
+
+Blob = TypeVar("Blob", bytes, memoryview)
+
+
+def _whole(blob: Blob, place: tuple[int, int, int], path: Path) -> Blob:
+    offset, _, crc = place
     if zlib.crc32(blob) != crc:
         raise StoreError(
             f"{path}: the arrays at byte {offset} are damaged; faithscope repair drops the line "
@@ -67,9 +75,40 @@ def read_blob(file: BinaryIO, place: tuple[int, int, int], path: Path) -> bytes:
 
 
 def each(index: Index, stage: str) -> Iterator[tuple[Key, Arrays]]:
-    """Yields (key, arrays) for every unit of a stage that has arrays, sorted by key."""
-    for key, blob in _blobs(index, stage):
-        yield key, load(blob)
+    """Yields (key, arrays) for every unit of a stage that has arrays, sorted by key.
+
+    The arrays are views of the files: numbers take memory only while they are read, and what is
+    written to them reaches no file. So the arrays of all units may be held at once, and one part of
+    each be read.
+    """
+    maps: dict[Path, memoryview] = {}
+    with index.reader() as read:
+        for key, unit, path in _with_arrays(index, stage, read):
+            if path not in maps:
+                with path.open("rb") as file:
+                    maps[path] = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+            assert unit.arrays is not None
+            offset, size, _ = unit.arrays
+            yield key, _views(_whole(maps[path][offset : offset + size], unit.arrays, path))
+
+
+def _views(blob: memoryview) -> Arrays:
+    """The arrays in a safetensors blob, without a copy of their numbers."""
+    described, body = _parts(blob)
+    arrays = {}
+    for name, tensor in described.items():
+        start, _ = tensor["data_offsets"]
+        array = np.ndarray(tensor["shape"], DTYPES[tensor["dtype"]], body, start)
+        arrays[name] = array if array.flags.aligned else array.copy()
+    return arrays
+
+
+DTYPES: Mapping[str, Any] = {
+    **{f"F{8 * n}": np.dtype(f"<f{n}") for n in (2, 4, 8)},
+    **{f"{kind}{8 * n}": np.dtype(f"<{kind.lower()}{n}") for kind in "IU" for n in (1, 2, 4, 8)},
+    "BOOL": np.dtype(bool),
+}
+"""Type of numbers in safetensors -> that of numpy, for all that `to_blob` writes."""
 
 
 def of_unit(index: Index, key: Key) -> Arrays:
@@ -123,18 +162,26 @@ def pack(run_dir: Path, index: Index, stage: str) -> Path | None:
 def _blobs(index: Index, stage: str) -> Iterator[tuple[Key, bytes]]:
     with ExitStack() as stack, index.reader() as read:
         files: dict[Path, BinaryIO] = {}
-        for key, entry in sorted(index.places([stage]), key=lambda place: place[0]):
-            unit = read(entry)
-            if unit.arrays is not None and unit.failed is None:
-                path = beside(entry.path)
-                if path not in files:
-                    files[path] = stack.enter_context(path.open("rb"))
-                yield key, read_blob(files[path], unit.arrays, path)
+        for key, unit, path in _with_arrays(index, stage, read):
+            if path not in files:
+                files[path] = stack.enter_context(path.open("rb"))
+            assert unit.arrays is not None
+            yield key, read_blob(files[path], unit.arrays, path)
 
 
-def _parts(blob: bytes) -> tuple[dict[str, Any], bytes]:
+def _with_arrays(
+    index: Index, stage: str, read: Callable[[Entry], Unit]
+) -> Iterator[tuple[Key, Unit, Path]]:
+    """Yields key, unit and file of arrays of every unit of a stage that has some."""
+    for key, entry in sorted(index.places([stage]), key=lambda place: place[0]):
+        unit = read(entry)
+        if unit.arrays is not None and unit.failed is None:
+            yield key, unit, beside(entry.path)
+
+
+def _parts(blob: Blob) -> tuple[dict[str, Any], Blob]:
     """The header of a safetensors blob (tensor name -> description), and the tensors' bytes."""
     begin = 8 + struct.unpack("<Q", blob[:8])[0]
-    described = json.loads(blob[8:begin])
+    described = json.loads(bytes(blob[8:begin]))
     described.pop("__metadata__", None)
     return described, blob[begin:]

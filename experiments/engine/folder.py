@@ -167,22 +167,36 @@ def stored_config(run_dir: Path) -> dict[str, Any]:
 
 
 def take_report(config: FolderConfig) -> None:
-    """Copy the sections of `config` that affect only tables and page into the stored config.
+    """Copy the sections and keys of `config` that affect only tables and page into the stored
+    config.
 
     Runs and `faithscope report` write tables and page from the stored config.
     """
     if shown := shown_otherwise(config):
         stored = stored_config(config.run_dir)
-        text = yaml.safe_dump(stored | shown, sort_keys=False, allow_unicode=True)
+        for key, value in shown.items():
+            *sections, name = key.split(".")
+            into = stored
+            for section in sections:
+                into = into.setdefault(section, {})
+            into[name] = value
+        text = yaml.safe_dump(stored, sort_keys=False, allow_unicode=True)
         write_atomically(config.run_dir / "config.yaml", text)
 
 
 def shown_otherwise(config: FolderConfig) -> dict[str, Any]:
-    """Sections of `config` that affect only tables and page (`FolderConfig.SHOWN`) and differ from
-    the stored config."""
+    """Sections and dotted keys of `config` that affect only tables and page (`FolderConfig.SHOWN`)
+    and differ from the stored config, with their values in `config`."""
     stored, given = stored_config(config.run_dir), config.model_dump(mode="json")
-    shown = ("tracking", *config.SHOWN)
-    return {k: given[k] for k in shown if k in given and stored.get(k) != given[k]}
+    keys = ("tracking", *config.SHOWN)
+    return {k: now for k in keys if (now := _at(given, k)) != _at(stored, k)}
+
+
+def _at(values: Any, key: str) -> Any:
+    """The value of a dotted key; None where there is no such key."""
+    for name in key.split("."):
+        values = values.get(name) if isinstance(values, dict) else None
+    return values
 
 
 def differences(

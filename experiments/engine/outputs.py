@@ -19,7 +19,9 @@ from faithscope.experiments.files import write_atomically
 
 FILE = "outputs.json"
 """File of the fingerprint, in the run folder."""
-OUTPUTS = ("arrays", "figures", "report.html", "tables")
+DIRECTIONS = "directions"
+"""Folder of the directions in hidden states that tables fitted."""
+OUTPUTS = ("arrays", DIRECTIONS, "figures", "report.html", "tables")
 """Files and folders of a run folder that are outputs; outputs are made from everything else in
 it."""
 REPRODUCED = "reproduced"

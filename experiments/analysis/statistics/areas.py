@@ -41,6 +41,9 @@ class Area:
     """By how much each cluster moves the area; the sum of squares is DeLong's variance."""
     units: int
     """Number of clusters with rows of the rarer kind."""
+    inflation: float = 1.0
+    """By how much more the area varies than that of scores which do not depend on the labels of
+    other rows, as scores in cross-validation do; the variance is multiplied by it."""
 
     def bounds(self, z: float) -> tuple[float, float]:
         """The areas below and above this one that are z standard errors away from it; NaN for
@@ -71,8 +74,16 @@ class Area:
         alike = 1 + (self.sizes.mean(axis=1) - 1) * spread
         return float(area * (1 - area) * (pairs * alike).sum() / pairs.sum() ** 2)
 
+    def spread(self, area: float = 0.5) -> float:
+        """Standard error of an area of this value, between clusters."""
+        return math.sqrt(self._scale * self._variance(area))
+
     @property
     def _scale(self) -> float:
+        return self.inflation * self._clustering
+
+    @property
+    def _clustering(self) -> float:
         found, expected = float((self.influence**2).sum()), self._variance(self.value)
         if expected > 0 and found > 0:
             return max(1.0, found / expected)

@@ -10,18 +10,20 @@ no types, so our control shuffles classes over items.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from scipy.linalg import cholesky, solve_triangular
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.preprocessing import StandardScaler
 
 TOO_FEW = "too_few_items"
 ONE_CLASS = "fewer_than_2_classes"
+ONE_VALUE = "fewer_than_2_values"
 
 
 @dataclass(frozen=True)
@@ -85,12 +87,33 @@ def split(classes: Sequence[str | None], groups: Sequence[str], how: Classifying
     if reason:
         none = np.empty(0, dtype=int)
         return Split(rows, y, g, none, np.empty((0, 0), dtype=str), reason)
+    return _folded(rows, y, g, y, how)
+
+
+def split_numbers(values: Sequence[float | None], groups: Sequence[str], how: Classifying) -> Split:
+    """`split` of items whose label is a number: its `classes` and `control` are numbers.
+
+    Items without a number are left out. Folds are stratified by the rank of the number.
+    """
+    rows = np.array([i for i, x in enumerate(values) if x is not None], dtype=int)
+    y = np.array([values[i] for i in rows], dtype=float)
+    g = np.array([groups[i] for i in rows], dtype=str)
+    few = len(rows) < how.min_items or len(set(g)) < how.folds
+    if reason := ONE_VALUE if len(set(y)) < 2 else TOO_FEW if few else "":
+        return Split(rows, y, g, np.empty(0, dtype=int), np.empty((0, 0)), reason)
+    bins = min(how.folds, len(rows) // how.folds)
+    return _folded(rows, y, g, np.argsort(np.argsort(y, kind="stable")) * bins // len(rows), how)
+
+
+def _folded(
+    rows: np.ndarray, y: np.ndarray, groups: np.ndarray, strata: np.ndarray, how: Classifying
+) -> Split:
     folds = StratifiedGroupKFold(how.folds, shuffle=True, random_state=how.seed)
     fold = np.empty(len(rows), dtype=int)
-    for i, (_, test) in enumerate(folds.split(y, y, g)):
+    for i, (_, test) in enumerate(folds.split(y, strata, groups)):
         fold[test] = i
     control = np.stack([_shuffled(y, fold, how.seed + 1 + i) for i in range(how.controls)])
-    return Split(rows, y, g, fold, control)
+    return Split(rows, y, groups, fold, control)
 
 
 def classified_right(
@@ -99,23 +122,61 @@ def classified_right(
     """Whether a classifier fitted without an item predicts its class, for the real classes and for
     each control.
 
-    Features are standardised by the training items. There are more features than items, so the fit
-    is done in the span of the training items, where the solution under an L2 penalty lies; this
-    changes no prediction and takes a fraction of the time.
+    Features are standardised by the training items.
     """
     targets = np.concatenate([split.classes[None], split.control])
     right = np.zeros(targets.shape, dtype=bool)
-    for i in range(how.folds):
-        test = split.fold == i
-        scaler = StandardScaler().fit(features[~test])
-        train, tested = (np.asarray(scaler.transform(features[x])) for x in (~test, test))
-        if train.shape[1] > train.shape[0]:
-            basis = np.linalg.svd(train, full_matrices=False)[2].T
-            train, tested = train @ basis, tested @ basis
+    for train, test, span in spans(features, split.fold):
+        tested = span.project(features[test])
         for row, y in zip(right, targets, strict=True):
-            fitted = classifier(how).fit(train, y[~test])
+            fitted = classifier(how).fit(span.rows, y[train])
             row[test] = fitted.predict(tested) == y[test]
     return right[0], right[1:]
+
+
+class Span:
+    """Standardised features of training items, in their span if there are more features than items.
+
+    The solution under an L2 penalty lies in the span, so a fit there predicts the same and takes a
+    fraction of the time.
+    """
+
+    def __init__(self, features: Float[np.ndarray, "train D"]) -> None:
+        scaler = StandardScaler().fit(features)
+        self._scaler, self._whole = scaler, np.asarray(scaler.transform(features))
+        self._corner: np.ndarray | None = None
+        self.rows: Float[np.ndarray, "train k"] = self._whole
+        """The training items, to fit on."""
+        n, width = self._whole.shape
+        if width > n:
+            products = self._whole @ self._whole.T
+            # centred rows are dependent, and rounding may make the products indefinite
+            products[np.diag_indices(n)] += 1e-10 * products.trace() / n + 1e-12
+            self.rows = self._corner = cholesky(products, lower=True)
+
+    def project(self, features: Float[np.ndarray, "n D"]) -> Float[np.ndarray, "n k"]:
+        """Other items as `rows` has those of training."""
+        other = np.asarray(self._scaler.transform(features))
+        if self._corner is None:
+            return other
+        return solve_triangular(self._corner, self._whole @ other.T, lower=True).T
+
+    def raw(self, weights: Float[np.ndarray, " k"]) -> tuple[Float[np.ndarray, " D"], float]:
+        """Weights on `rows` as weights on features as they are, and what is to be added to the
+        intercept."""
+        if self._corner is not None:
+            weights = self._whole.T @ solve_triangular(self._corner, weights, lower=True, trans="T")
+        own = weights / np.asarray(self._scaler.scale_)
+        return own, -float(own @ np.asarray(self._scaler.mean_))
+
+
+def spans(
+    features: Float[np.ndarray, "kept D"], fold: Int[np.ndarray, " kept"]
+) -> Iterator[tuple[Bool[np.ndarray, " kept"], Bool[np.ndarray, " kept"], Span]]:
+    """Yields for every fold which items are fitted on, which are tested, and the `Span` of the
+    former."""
+    for i in np.unique(fold):
+        yield fold != i, fold == i, Span(features[fold != i])
 
 
 def classifier(how: Classifying) -> LogisticRegression:

@@ -26,20 +26,25 @@ CELLS = 4_000_000
 
 
 def permutations(
-    clusters: Clusters, strata: Int[np.ndarray, " rows"], seed: int, width: int
+    clusters: Clusters,
+    strata: Int[np.ndarray, " rows"],
+    seed: int,
+    width: int,
+    exchanges: int = EXCHANGES,
 ) -> Iterator[Int[np.ndarray, "rows draws"]]:
-    """Yields `EXCHANGES` permutations of rows in blocks; each exchanges whole clusters that have
-    equal numbers of rows in the same strata.
+    """Yields permutations of rows in blocks; each exchanges whole clusters that have equal numbers
+    of rows in the same strata.
 
     Args:
         width: number of values that the caller computes per row and permutation.
+        exchanges: number of permutations.
     """
     names = np.asarray(clusters, dtype=str)
     rng = np.random.default_rng(seed)
     at_once = max(1, CELLS // max(1, len(names) * width))
     blocks = _exchangeable(names, strata)
-    for first in range(0, EXCHANGES, at_once):
-        draws = min(at_once, EXCHANGES - first)
+    for first in range(0, exchanges, at_once):
+        draws = min(at_once, exchanges - first)
         places = np.repeat(np.arange(len(names))[:, None], draws, axis=1)
         for block in blocks:
             order = np.repeat(np.arange(len(block))[:, None], draws, axis=1)

@@ -71,6 +71,13 @@ def fits(model: str, task: str) -> bool:
 
 
 ProbeName = Annotated[StrictStr, known(probe_problem)]
+AFTERWARDS = tuple(
+    f"{name}.{key}"
+    for name, probe in PROBES.items()
+    for key in probe.settings.afterwards()
+    if key != "limit"
+)
+"""Keys of probes that concern the analysis of a finished run: no record depends on them."""
 
 
 class _TracesConfig(FolderConfig):
@@ -88,7 +95,9 @@ class _TracesConfig(FolderConfig):
         "items_at_once",
         *(f"api.{key}" for key in HOW_FAST),
         *(f"generation.{key}" for key in WHERE),
+        *AFTERWARDS,
     )
+    SHOWN: ClassVar[tuple[str, ...]] = (*FolderConfig.SHOWN, *AFTERWARDS)
 
     model: ModelConfig
     api: SubjectConfig = SubjectConfig()

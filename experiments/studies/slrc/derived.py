@@ -1,4 +1,5 @@
-"""What a run's tally counts beside its stages: detectors, and chains that only judges read."""
+"""What a run's tally counts beside its stages: detectors, labels that are read off hidden states,
+and chains that only judges read."""
 
 from __future__ import annotations
 
@@ -16,11 +17,29 @@ from faithscope.experiments.engine.tallies.chain_faults import (
 from faithscope.experiments.engine.tallies.tally import StageTally
 from faithscope.experiments.engine.traces.endings import is_degenerate, repeats
 from faithscope.experiments.studies.slrc.judges.chains import FILE, read_judged
+from faithscope.probes import PROBES
 
 
 def DERIVED(run_dir: Path, stored: Mapping[str, Any]) -> list[StageTally]:
     """A tally for the detectors of equal counts, and one of all for a run in which none has a
-    score; none for a run without detectors."""
+    score; and a tally for every label that is read off hidden states."""
+    return [*_of_detectors(run_dir, stored), *_of_labels(run_dir, stored)]
+
+
+def _of_labels(run_dir: Path, stored: Mapping[str, Any]) -> list[StageTally]:
+    asked = ("labels", "step_labels", "apply")
+    sections = [of for probe in PROBES if isinstance(of := stored.get(probe), dict)]
+    if not any(section.get(key) for section in sections for key in asked):
+        return []
+    # These import pandas, which a tally of most runs does without.
+    from faithscope.experiments.analysis.run import Run
+    from faithscope.experiments.studies.slrc.frames import Results
+    from faithscope.experiments.studies.slrc.label_probes.tallies import label_tallies
+
+    return label_tallies(Results(Run(run_dir)))
+
+
+def _of_detectors(run_dir: Path, stored: Mapping[str, Any]) -> list[StageTally]:
     if stored.get("detectors") is None:
         return []
     # These import pandas, which a tally of most runs does without.

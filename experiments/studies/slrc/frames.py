@@ -42,6 +42,8 @@ from faithscope.experiments.studies.slrc.detectors.results import FaithResults
 from faithscope.experiments.studies.slrc.judges import answer_curve
 from faithscope.experiments.studies.slrc.judges.frames import FRAMES as JUDGE_FRAMES
 from faithscope.experiments.studies.slrc.judges.results import JudgeResults
+from faithscope.experiments.studies.slrc.label_probes.run_labels import run_labels
+from faithscope.experiments.studies.slrc.label_probes.values import FittedDirection, RunLabels
 from faithscope.experiments.studies.slrc.measure_report import Sizes, SlrcAnalysis
 from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.experiments.studies.slrc.tables.measures import PROBES_READ, SCORES, all_scores
@@ -111,6 +113,8 @@ class Results:
     run: Run
     failed: Failures = field(default_factory=Failures)
     """Tables and figures of measures that could not be made."""
+    directions: dict[str, list[FittedDirection]] = field(default_factory=dict)
+    """Probe -> directions that its tables fitted to hidden states, once `tables` are made."""
 
     @cached_property
     def stored(self) -> Mapping[str, Any]:
@@ -177,12 +181,17 @@ class Results:
         return configured | {name: m for name, m in counted.items() if m.get("parameters")}
 
     @cached_property
-    def tables(self) -> dict[str, pd.DataFrame]:
-        """All tables of the run, by file name."""
+    def labels(self) -> RunLabels:
+        """The labels of the run's chains and steps by name."""
+        return run_labels(self.run, self.records)
+
+    @cached_property
+    def analysis(self) -> SlrcAnalysis:
+        """What tables need besides frames."""
         # Without a limit every probe measures every item, and the plan need not be read.
         limited = any((self.stored.get(probe) or {}).get("limit") for probe in PROBES)
         planned = read_plan(self.run.path) if limited else None
-        analysis = SlrcAnalysis(
+        return SlrcAnalysis(
             self.stored.get("seed", 0),
             self.report.bootstrap,
             self.run.arrays,
@@ -192,14 +201,20 @@ class Results:
             self.report.groups,
             self.report.pairs,
             (lambda key: True) if planned is None else planned.by_key.__contains__,
+            lambda: self.labels,
+            self.directions,
             self.failed,
             of_items=self.run.groups,
         )
+
+    @cached_property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """All tables of the run, by file name."""
         spent = {"spend": spend_table(self.run.calls)} if self.run.calls else {}
         unread = unread_of(self.run.path)
         made = {}
         if self.has_readers:
-            made = tables_of(self.records, self.run.failures, analysis, unread)
+            made = tables_of(self.records, self.run.failures, self.analysis, unread)
         if self.judged.judges is not None:
             made |= self.judged.tables
             made |= self._answer_curve(made) if self.has_readers else {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,11 @@ from faithscope.experiments.analysis.stored_records import Place, Record
 from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.engine.units import Key
 from faithscope.experiments.studies.slrc.config import TaxonomyConfig
+from faithscope.experiments.studies.slrc.label_probes.values import (
+    AppliedScore,
+    FittedDirection,
+    RunLabels,
+)
 from faithscope.probes import PROBES, Settings
 
 ALONG = np.linspace(0, 1, 11)
@@ -49,6 +54,10 @@ class SlrcAnalysis(Bootstrap):
     """Name of a pair -> its two models (`report.pairs`)."""
     is_planned: Callable[[Key], bool] = lambda key: True
     """Whether the run planned a unit of work; a probe has none beyond its limit of items."""
+    labels: Callable[[], RunLabels] = RunLabels
+    """Returns the labels of the run's chains and steps by name."""
+    directions: dict[str, list[FittedDirection]] | None = None
+    """Takes the directions that tables fit, by probe; None drops them."""
     failed: Failures | None = None
     """Takes the tables and scores of measures that cannot be made, with their reasons; None lets
     the first of them raise its error."""
@@ -87,6 +96,14 @@ class Monitor:
     """Whether `read` uses the arrays beside the record."""
 
 
+class Outcomes(NamedTuple):
+    """Yes-or-no outcomes of a chain, from its records that hold values."""
+
+    names: tuple[str, ...]
+    read: Callable[[Sequence[Record]], Mapping[str, bool]]
+    """Maps the records of one chain to some of the outcomes; whether each is so."""
+
+
 @dataclass(frozen=True)
 class MeasureReport:
     """The whole report of one measure; its computation is in `faithscope.probes`."""
@@ -103,12 +120,17 @@ class MeasureReport:
     """Reason for leaving an item out -> the reason in words."""
     over_steps: bool = True
     """Whether the tables are about steps (see `Topic.over_steps`)."""
+    further: tuple[Topic, ...] = ()
+    """Further sections of the page, with their tables and figures."""
+    item_scores: Callable[[pd.DataFrame, SlrcAnalysis], Iterable[AppliedScore]] | None = None
+    """Scores of chains and steps that only the settings of a run ask for, from the frame of the
+    probe's records; comparisons read them beside `measures`."""
     monitor: Monitor | None = None
     of_trace: Callable[[Record, Mapping[str, Any]], Iterable[Drawn]] | None = None
     """Draws one record and its arrays for the explorer of single traces; None draws nothing."""
-    outcomes: Callable[[Sequence[Record]], Mapping[str, bool]] | None = None
-    """Outcomes of a chain, from its records that hold values: name -> whether it is so. Judges are
-    compared with them as with labels."""
+    outcomes: Outcomes | None = None
+    """Outcomes of a chain. Judges are compared with them as with labels, and label probes read
+    them."""
     answer_lines: Callable[[Record, Mapping[str, Any]], Mapping[str, np.ndarray]] | None = None
     """Lines of one record and its arrays -> how far the chain's answer is there after the shares
     `ALONG` of the reasoning; judges of prefixes are drawn beside them, and the first is the one
@@ -120,6 +142,12 @@ class MeasureReport:
         """The measure's tables as a topic of its section; its only figure has the measure's
         name."""
         if self.section is None:
-            return []
+            return [*self.further]
         when = asked(self.probe)
-        return [Topic(self.section, self.tables, (self.probe,), when, over_steps=self.over_steps)]
+        own = Topic(self.section, self.tables, (self.probe,), when, over_steps=self.over_steps)
+        return [own, *self.further]
+
+    @property
+    def every_table(self) -> tuple[Table, ...]:
+        """The tables of the measure and of its further sections."""
+        return (*self.tables, *(table for topic in self.further for table in topic.tables))

@@ -25,6 +25,8 @@ from faithscope.experiments.studies.slrc.judges.asking import Item, JudgedUnits
 from faithscope.experiments.studies.slrc.judges.chains import FILE, as_lines_of_json, judged_chain
 from faithscope.experiments.studies.slrc.stages import SHUFFLED
 from faithscope.experiments.studies.slrc.units import ChainItem, UnreadChain
+from faithscope.probes import Settings
+from faithscope.probes.label_settings import ReadsLabels
 
 if TYPE_CHECKING:
     from faithscope.experiments.engine.phases import Phases
@@ -149,9 +151,19 @@ def plan(config: RunConfig) -> ChainsPlan:
     if not config.model.name:
         return _unread(config, judged)
     traces = plan_of_traces(config)
+    if any(_reads_labels(config.settings(probe)) for probe in config.probes):
+        # it imports what tables are made with, which other plans do without
+        from faithscope.experiments.studies.slrc.label_probes.checks import check_labels
+
+        check_labels(config, traces.items, judged)
     items = judged.of_traces(with_units(config, map(ChainItem.made_of, traces.items)))
     labels, report = detectors.labels_of(config), traces.input_report
     return ChainsPlan(config, tuple(items), judged, traces, labels=labels, input_report=report)
+
+
+def _reads_labels(settings: Settings) -> bool:
+    is_able = isinstance(settings, ReadsLabels)
+    return is_able and bool(settings.labels or settings.step_labels or settings.apply)
 
 
 def _unread(config: RunConfig, judged: JudgedUnits) -> ChainsPlan:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.published.layout import PaperTable, printed_tables
 from faithscope.experiments.analysis.run import Report
+from faithscope.experiments.engine.outputs import DIRECTIONS
+from faithscope.experiments.files import make_folder, remove
 from faithscope.experiments.studies.slrc import columns, frames, item_views, page, scores
 from faithscope.experiments.studies.slrc.comparison import InRun
 from faithscope.experiments.studies.slrc.detectors import page as of_detectors
@@ -37,6 +39,28 @@ def _figures(results: frames.Results) -> Sequence[Picture]:
     return [*drawn, *detected, *results.run.once(InRun).pictures]
 
 
+def _write_directions(results: frames.Results) -> None:
+    """Write the directions that tables fitted, a file for each probe; a file of earlier settings
+    goes."""
+    for probe in PROBES:
+        path = results.run.path / DIRECTIONS / f"{probe}.safetensors"
+        if fitted := results.directions.get(probe):
+            # not at the top: it imports torch, which reports of most runs do without
+            from torch import from_numpy
+
+            from faithscope.interp.directions import Direction, save_directions
+
+            make_folder(path.parent)
+            of_run = {"run": results.run.path.name}
+            kept = [
+                Direction(name, from_numpy(vector), layer, about={**about, **of_run})
+                for name, vector, layer, about in fitted
+            ]
+            save_directions(path, kept)
+        else:
+            remove(path)
+
+
 REPORT = Report(
     results=frames.Results,
     tables=lambda results: results.tables | results.run.once(InRun).tables,
@@ -49,6 +73,7 @@ REPORT = Report(
     columns_of=columns.OF_TABLES,
     reasons=columns.REASONS,
     items=item_views.ITEMS,
+    write_extra=_write_directions,
     failed=lambda results: results.failed,
     scores=scores.scores,
 )

@@ -17,6 +17,7 @@ from faithscope.experiments.analysis.comparison.scores import (
     seconds_of,
 )
 from faithscope.experiments.analysis.measure import Measure
+from faithscope.experiments.analysis.record_frames import record_frame
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.stored_records import Record, place_of
 from faithscope.experiments.analysis.traces.scores import (
@@ -66,9 +67,11 @@ def scores(run: Run) -> Scores:
         and _left_out(measure, of_probe)
         for trace in traces
     }
+    applied, applied_steps = _applied(results, traces)
     return frames(
         [
             *(row for row in items if row["measure"] in measured),
+            *applied,
             *judged,
             *detected,
             *(row for r in once for row in label_rows(r)),
@@ -76,11 +79,34 @@ def scores(run: Run) -> Scores:
         [row_of_trace(r, _settled(r, of_probe)) for r in once],
         [
             *(row for r in traces for row in _steps(r, of_probe)),
+            *applied_steps,
             *judged_steps,
             *(row for r in once for row in step_label_rows(r)),
         ],
         _monitors(run, traces, of_probe),
     )
+
+
+def _applied(
+    results: Results, traces: Sequence[Record]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Rows of items and of steps for scores that only the run's settings ask for."""
+    by_place = {place_of(trace): trace for trace in traces}
+    items, steps = [], []
+    for probe, report in REPORTS.items():
+        own = [r for r in results.records if r["probe"] == probe] if report.item_scores else []
+        if report.item_scores is None or not own:
+            continue
+        for score in report.item_scores(record_frame(own), results.analysis):
+            trace = by_place[score.place]
+            name, up = by_reader(score.measure, trace), score.higher_is_faithful
+            if score.step is None:
+                about = {**trace, **place(trace), "probe": probe}
+                items.append(item_row(about, name, "internal", score.value, higher_is_faithful=up))
+                continue
+            of_step = {"step": score.step, "value": score.value, "higher_is_faithful": up}
+            steps.append(place(trace) | {"measure": name, "family": "internal"} | of_step)
+    return items, steps
 
 
 def _item(

@@ -13,6 +13,7 @@ from faithscope.experiments.engine.tallies.reasons import CHAIN_CUT, LOW_MASS
 from faithscope.experiments.engine.traces.stages import STAGES as OF_TRACES
 from faithscope.experiments.engine.traces.stages import TRACE
 from faithscope.probes import PROBES
+from faithscope.probes.label_settings import ReadsLabels
 
 SHUFFLED, WRITTEN, EDITED = "option_shuffling", "written_edits", "edited_answers"
 """Stages of detectors: the question asked again with shuffled options, edits that a judge writes,
@@ -43,13 +44,20 @@ def cut_chain(record: Values, stored: Values, faults: Callable[[], frozenset[str
     return None if kept or CUT not in faults() else CHAIN_CUT
 
 
+def _of_probe(name: str) -> Stage:
+    of, stage = PROBES[name], OF_TRACES[name]
+    if of.reads_labels:
+        stage = replace(stage, leaves_out=low_mass)
+    if issubclass(of.settings, ReadsLabels):
+        # keys by which users ask for label probes, which are counted on their own (`derived`)
+        asked = (f"{name}.{key}" for key in ("labels", "step_labels", "apply"))
+        stage = replace(stage, keys=(*stage.keys, *asked))
+    return stage
+
+
 STAGES = {
     **OF_TRACES,
-    **{
-        name: replace(OF_TRACES[name], leaves_out=low_mass)
-        for name, probe in PROBES.items()
-        if probe.reads_labels
-    },
+    **by_name(*map(_of_probe, PROBES)),
     **by_name(
         # The question is asked again whether or not the trace is usable. The detectors' key is
         # at a stage that measures nothing, since they are counted on their own (`derived`).

@@ -126,3 +126,23 @@ def test_a_merge_takes_them_along(tmp_path: Path) -> None:
     assert [key[3] for key in found] == ["a", "b"]
     for key, arrays in found.items():
         assert np.array_equal(arrays["b/map"], numbers(key[3]) * 2)
+
+
+def test_arrays_of_any_kind_are_views_that_reach_no_file(tmp_path: Path) -> None:
+    kinds = ("f2", "f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?")
+    arrays = {k: np.arange(6).reshape(3, 2).astype(k) for k in kinds}
+    arrays |= {"none": np.empty((0, 3), np.float16), "one": np.array(2.5)}
+    with Store(config(tmp_path), {}) as store:
+        # three bytes before it: the next blob begins at an odd place
+        store.add(
+            "odd", ("slrc", MODEL, TASK, "a"), [bare("a") | {"arrays": {"x": np.ones(3, "u1")}}]
+        )
+        store.add("u", ("slrc", MODEL, TASK, "b"), [bare("b") | {"arrays": arrays}])
+    path = tmp_path / "t" / "records" / "slrc.main.arrays"
+    before = path.read_bytes()
+    found = dict(load_run(tmp_path / "t").arrays("slrc"))[MODEL, TASK, "b"]
+    for name, array in arrays.items():
+        assert found[name].dtype == array.dtype
+        assert np.array_equal(found[name], array)
+    found["f4"][0] = 7
+    assert path.read_bytes() == before

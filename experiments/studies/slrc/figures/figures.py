@@ -85,7 +85,7 @@ def pictures(tables: Mapping[str, pd.DataFrame], failed: Failures | None = None)
     of_measures: list[Picture] = []
     with mpl.rc_context(STYLE):
         for report in REPORTS.values():
-            for table in report.tables:
+            for table in report.every_table:
                 if table.draw is not None and table.name in tables:
                     with kept(failed, "figure", report.probe):
                         of_measures.append(table.draw(tables[table.name]))

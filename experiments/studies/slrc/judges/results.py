@@ -197,14 +197,14 @@ class JudgeResults:
         """Name of a chain -> outcomes of measures that judges are compared with, as with labels."""
         found: dict[str, dict[str, bool]] = {}
         for probe, report in REPORTS.items() if self.has_readers else ():
-            if (read := report.outcomes) is None:
+            if report.outcomes is None:
                 continue
             of_chains: dict[str, list[Record]] = {}
             for record in self.run.records(probe):
                 if not record.get("excluded"):
                     of_chains.setdefault(name_of(record), []).append(record)
             for name, records in of_chains.items():
-                found.setdefault(name, {}).update(read(records))
+                found.setdefault(name, {}).update(report.outcomes.read(records))
         return found
 
     def name_of(self, record: Record) -> str:

@@ -26,7 +26,7 @@ from faithscope.experiments.analysis.record_frames import COUNTED, item_table
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.stored_records import Record
 from faithscope.experiments.analysis.tidy import keep, mean, mean_present, with_columns
-from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
+from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport, Outcomes
 
 CLASSIFIERS = {
     "words": "words that mention the cue",
@@ -270,5 +270,5 @@ REPORT = MeasureReport(
         "prompt_not_rendered_again": "prompt is not what the model's template makes of the task's",
         "cued_answer_unparsed": "no answer to the cued question could be read",
     },
-    outcomes=_outcomes,
+    outcomes=Outcomes(("hints_followed", "hints_mentioned", "hints_unfaithful"), _outcomes),
 )

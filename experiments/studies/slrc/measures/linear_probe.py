@@ -5,10 +5,8 @@ Classifiers are fitted on the arrays that the probe stored; its records hold cla
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -31,16 +29,24 @@ from faithscope.experiments.analysis.statistics.classifiers import (
 from faithscope.experiments.analysis.statistics.stats import NOTHING
 from faithscope.experiments.analysis.stored_records import Record
 from faithscope.experiments.analysis.tables import computed_table
-from faithscope.experiments.analysis.tidy import columns, distinct, groups, rows, where
+from faithscope.experiments.analysis.tidy import columns, distinct, rows, where
 from faithscope.experiments.analysis.wording import pair_names, pairs_of
 from faithscope.experiments.studies.slrc.figures.per_pair import picture
+from faithscope.experiments.studies.slrc.label_probes.applied import item_scores
+from faithscope.experiments.studies.slrc.label_probes.states import (
+    States,
+    classifying,
+    settings_of,
+    stored_states,
+)
+from faithscope.experiments.studies.slrc.label_probes.tables import label_topics
+from faithscope.experiments.studies.slrc.label_probes.values import REASONS
 from faithscope.experiments.studies.slrc.measure_report import (
     Frame,
     MeasureReport,
     Monitor,
     SlrcAnalysis,
 )
-from faithscope.probes.linear_probe import LinearProbeSettings
 
 TARGETS = ("answer", "gold")
 """Targets of the classifiers: the model's own final answer, and the right answer."""
@@ -52,64 +58,34 @@ def _classified(frame: pd.DataFrame, analysis: SlrcAnalysis) -> Iterator[dict[st
     Raises:
         ValueError: records and arrays do not belong together.
     """
-    settings = analysis.settings("linear_probe")
-    assert isinstance(settings, LinearProbeSettings)
-    shared = {field.name for field in fields(Classifying)} & {*LinearProbeSettings.model_fields}
-    how = Classifying(**settings.model_dump(include=shared - {"seed"}), seed=analysis.seed)
-    of_pair = {tuple(key.values()): of for key, of in groups(frame, ("model", "task"))}
-    met = set()
-    for pair, stored in itertools.groupby(analysis.arrays("linear_probe"), key=lambda s: s[0][:2]):
-        arrays = {place[2]: of_item["states"] for place, of_item in stored}
-        if pair in of_pair:
-            records, units = of_pair[pair].to_dict("records"), analysis.units(of_pair[pair])
-            of_items = dict(zip((str(r["item"]) for r in records), map(str, units), strict=True))
-            yield from _of_pair(pair, records, arrays, of_items, how, analysis.resamples)
-            met.add(pair)
-    if lost := set(of_pair) - met:
-        raise ValueError(f"linear_probe: no arrays of {min(lost)}; run it again")
+    how = classifying(settings_of("linear_probe", analysis), analysis.seed)
+    for states in stored_states("linear_probe", frame, analysis):
+        yield from _of_pair(states, how, analysis.resamples)
 
 
-def _of_pair(
-    pair: tuple[str, str],
-    records: Sequence[Record],
-    arrays: Mapping[str, np.ndarray],
-    units: Mapping[str, str],
-    how: Classifying,
-    resamples: int,
-) -> list[dict[str, Any]]:
-    first = records[0]
-    for r in records:
-        shape = getattr(arrays.get(str(r["item"])), "shape", None)
-        same = all(tuple(r[k]) == tuple(first[k]) for k in ("positions", "layers"))
-        if not same or shape != arrays[str(first["item"])].shape:
-            raise ValueError(
-                f"linear_probe of {pair[0]} on {pair[1]}: item {r['item']!r} has arrays of shape "
-                f"{shape}, layers {list(r['layers'])}, unlike item {first['item']!r}; the records "
-                "of two models are mixed: run again under another name"
-            )
-    # The shape is (items, positions, layers, width).
-    features = np.stack([arrays[str(r["item"])] for r in records])
-    # an item that is its own unit may share its prompt with another
-    named = [(str(r["item"]), r["group"]) for r in records]
-    of_group = [group if units[item] == item else units[item] for item, group in named]
+def _of_pair(states: States, how: Classifying, resamples: int) -> list[dict[str, Any]]:
+    classes = {
+        target: [None if pd.isna(r[target]) else r[target] for r in states.records]
+        for target in TARGETS
+    }
+    folds = {target: split(of, states.groups, how) for target, of in classes.items()}
     table_rows = []
-    fitted: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for target in TARGETS:
-        classes = [None if pd.isna(r[target]) else r[target] for r in records]
-        folds = split(classes, of_group, how)
-        counts = {"n": len(folds.rows), "n_left_out": len(records) - len(folds.rows)}
-        for i, position in enumerate(first["positions"]):
-            for j, layer in enumerate(first["layers"]):
-                row = {"model": pair[0], "task": pair[1], "target": target, "position": position}
-                row |= {"layer": layer, "depth": layer / first["n_layers"], **counts}
-                row |= {"n_classes": folds.n_classes, "reason": folds.reason}
-                # For a model that is always right, the classifiers of the two targets are
-                # identical.
-                key = (tuple(classes), i, j)
+    for i, position in enumerate(states.positions):
+        for j, layer in enumerate(states.layers):
+            is_fitted = not all(of.reason for of in folds.values())
+            features = states.at(i, j) if is_fitted else np.empty(0)
+            # For a model that is always right, the classifiers of the two targets are identical.
+            fitted: dict[tuple[Any, ...], dict[str, Any]] = {}
+            for target, of in folds.items():
+                row = {"model": states.model, "task": states.task, "target": target}
+                row |= {"position": position, "layer": layer, "depth": layer / states.n_layers}
+                row |= {"n": len(of.rows), "n_left_out": len(states.records) - len(of.rows)}
+                row |= {"n_classes": of.n_classes, "reason": of.reason}
+                key = tuple(classes[target])
                 if key not in fitted:
-                    fitted[key] = _measured(features[:, i, j], folds, how, resamples)
+                    fitted[key] = _measured(features, of, how, resamples)
                 table_rows.append(row | fitted[key])
-    return table_rows
+    return sorted(table_rows, key=lambda row: TARGETS.index(row["target"]))
 
 
 def _measured(
@@ -118,7 +94,7 @@ def _measured(
     if folds.reason:
         none = columns("accuracy", NOTHING) | columns("selectivity", NOTHING)
         return none | {"control": math.nan, "majority": math.nan, "decodable": False}
-    right, control = classified_right(features[folds.rows].astype(float), folds, how)
+    right, control = classified_right(features[folds.rows], folds, how)
     accuracy = stats.share(right.tolist(), folds.groups)
     more = {"units": folds.groups, "seed": how.seed, "resamples": resamples}
     selectivity = stats.mean_of_items((right - control.mean(0)).tolist(), **more)
@@ -266,10 +242,11 @@ REPORT = MeasureReport(
         ),
     ),
     over_steps=False,
+    further=label_topics("linear_probe"),
+    item_scores=item_scores("linear_probe"),
     reasons={
         "no_residual_stream": "model structure not recognised",
-        "too_few_items": "too few items of classes that recur",
-        "fewer_than_2_classes": "fewer than 2 classes that recur",
+        **REASONS,
     },
     monitor=Monitor("hidden_state", _state, of_arrays=True),
     answer_line_of=_answer_line,
