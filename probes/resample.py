@@ -195,17 +195,27 @@ def drawn(
     return by_cut, sum(len(t.ids) for t in texts)
 
 
-def seed_of(seed: int, trace: Trace, cut: int, draw: int) -> int:
+def seed_of(seed: int, trace: Trace, cut: int, draw: int, what: str = "resample") -> int:
     """The seed of one draw: no two items, cuts or draws share their random numbers."""
-    text = f"resample\n{seed}\n{trace.question.task}\n{trace.question.id}\n{cut}\n{draw}"
+    text = f"{what}\n{seed}\n{trace.question.task}\n{trace.question.id}\n{cut}\n{draw}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8]) >> 1
 
 
 def _draw(
     model: Model, trace: Trace, asking: Asking, at: int, text: Generation, n_sentences: int
 ) -> Draw:
-    """A continuation split into steps, with its answer read as that of a whole response: after the
-    reasoning's closer if there is one, else in the whole text, with the part before the cut."""
+    """A continuation split into steps, with its answer."""
+    pieces, end, answer = continuation(model, trace, asking, at, text)
+    return Draw(_steps(pieces[:end], trace.unit, n_sentences), "".join(pieces[:end]), answer)
+
+
+def continuation(
+    model: Model, trace: Trace, asking: Asking, at: int, text: Generation
+) -> tuple[Sequence[str], int, str | None]:
+    """The pieces of what a model wrote after the first `at` tokens of the reasoning, how many of
+    them are reasoning, and the answer, read as that of a whole response: after the reasoning's
+    closer if there is one, else in the whole text, with the part before; None if there is none, or
+    the token limit cut the text."""
     context = (trace.prompt_ids + trace.reasoning_ids[:at])[-_CONTEXT:]
     pieces = model.pieces((*context, *text.ids))[len(context) :]
     closer = model.decode(asking.closer_ids) if asking.closer_ids else ""
@@ -216,11 +226,7 @@ def _draw(
         end = split_conclusion(pieces)
         said = "".join((*trace.pieces[:at], *pieces))
     read = asking.parse_reply or asking.parse
-    return Draw(
-        _steps(pieces[:end], trace.unit, n_sentences),
-        "".join(pieces[:end]),
-        read(said) if text.finish == "stop" and said else None,
-    )
+    return pieces, end, read(said) if text.finish == "stop" and said else None
 
 
 def _steps(pieces: Sequence[str], unit: Unit, n_sentences: int) -> tuple[str, ...]:

@@ -11,6 +11,9 @@ if asked; the softmax is over the rest (attention knockout: Geva et al. 2023, ar
 model was trained on such attention: an answer that changes may have lost more than what the keys
 say. One that does not change did not need this path, and may have another that says the same: cut
 both to see.
+
+With `writes`, cuts also hold while the model writes (`probes.cut_writing`), and what it then
+answers stands beside what it answers from the same place without the cut.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 from pydantic import (
@@ -28,12 +31,15 @@ from pydantic import (
     ConfigDict,
     Field,
     StrictBool,
+    StrictFloat,
     StrictInt,
     StrictStr,
+    model_validator,
 )
 
 from faithscope.interp.errors import did_you_mean
 from faithscope.interventions import Trace
+from faithscope.probes.cut_writing import begins, written_under
 from faithscope.probes.edited import Run, beside_whole, scored, windows
 from faithscope.probes.floor import BASELINE, Arm, baseline_of, rounded
 from faithscope.probes.framing import FEWER_LABELS, Asking, prefix_ids
@@ -41,7 +47,7 @@ from faithscope.probes.graded import divergence
 from faithscope.probes.knockout import NO_KNOCKOUT
 from faithscope.probes.probe import Branches, Size, probe
 from faithscope.probes.record import Record, record
-from faithscope.probes.settings import Execution, Some
+from faithscope.probes.settings import Execution, Seed, Some
 from faithscope.probes.spans import Found, Span, TakesSpans, find
 
 if TYPE_CHECKING:
@@ -50,6 +56,7 @@ if TYPE_CHECKING:
 
 Edge = tuple[tuple[int, int | None], Span]
 """Queries, without an end where they reach the answer and what follows, and their keys."""
+_OF_WRITING = ("writes", "samples", "temperature", "max_new_tokens", "seed")
 LATER = "later"
 """Queries: every token after the keys."""
 NO_EDGE = "nothing_to_cut"
@@ -70,8 +77,13 @@ class Cut(BaseModel):
     keys: Some[StrictStr]
     """Spans that cannot be looked at."""
 
+    @property
+    def sides(self) -> dict[str, str]:
+        """Queries and keys as fields of a record."""
+        return {"queries": " + ".join(self.queries), "keys": " + ".join(self.keys)}
+
     def __str__(self) -> str:
-        return f"{self.name}: {' + '.join(self.queries)} x {' + '.join(self.keys)}"
+        return f"{self.name}: {' x '.join(self.sides.values())}"
 
 
 def _cuts(values: Any) -> Any:
@@ -136,7 +148,28 @@ class SpanKnockoutSettings(TakesSpans):
     at once only."""
     length_normalise: StrictBool = False
     """Divide a label's log-prob by its number of tokens."""
+    writes: StrictBool = False
+    """Whether cuts whose queries are `later` or `answer` also hold while the model writes, in all
+    layers: from where the cut begins, beside the same without it."""
+    samples: StrictInt = Field(default=1, ge=1)
+    """Texts written under each cut, and as many without; several need a temperature."""
+    temperature: StrictFloat = Field(default=0.0, ge=0)
+    """Temperature at which texts are sampled; 0 writes the likeliest token."""
+    max_new_tokens: StrictInt | None = Field(default=None, ge=1)
+    """Most tokens of a text; null is twice those that the chain has after the place, and 64."""
+    seed: Seed = 0
     execution: Execution = "auto"
+
+    @model_validator(mode="after")
+    def _draws_differ(self) -> Self:
+        if self.samples > 1 and not self.temperature:
+            raise ValueError(f"samples: {self.samples} texts at temperature 0 are one; raise it")
+        return self
+
+    def decides(self) -> dict[str, Any]:
+        values = super().decides()
+        unused = () if self.writes else _OF_WRITING
+        return {name: x for name, x in values.items() if name not in unused}
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -160,10 +193,14 @@ def _grid(size: Size, settings: SpanKnockoutSettings) -> int:
 
 def _calls(size: Size, settings: SpanKnockoutSettings) -> int:
     of_layers = len(_layers(size.layers, settings.windows))
-    return 1 + len(settings.cuts) * (of_layers + _grid(size, settings))
+    # cuts that begin at one place share the texts without a cut
+    texts = settings.writes * 2 * settings.samples
+    return 1 + len(settings.cuts) * (of_layers + _grid(size, settings) + texts)
 
 
-def _branches(size: Size, settings: SpanKnockoutSettings) -> Branches:
+def _branches(size: Size, settings: SpanKnockoutSettings) -> Branches | None:
+    if settings.writes:
+        return None
     each = len(_layers(size.layers, settings.windows)) + _grid(size, settings)
     ends = sum(cut.queries == ("answer",) for cut in settings.cuts)
     return Branches(other=each * (len(settings.cuts) - ends), ends=each * ends)
@@ -201,21 +238,28 @@ def span_knockout(
     of heads), `layers` and `heads` (windows, 2), first and last from 1. A cut whose span a chain
     has not is left out with the reason (`span_not_found: cue`).
 
+    With `writes`, a record `direct.written` for each cut, of `reading` `generated`, with the fields
+    of `cut_writing.written_under`; it needs no labels.
+
     Raises:
         UserError: a cut names a span that is neither declared nor a role.
         FloatingPointError: a label's log-probability is NaN; the message names item and branch.
     """
-    if len(asking.answers) < 2:
+    few = len(asking.answers) < 2
+    if few and not settings.writes:
         return [record(trace, "span_knockout", "", None, excluded=FEWER_LABELS)]
     if not model.supports_tree:
         return [record(trace, "span_knockout", "", None, excluded=NO_KNOCKOUT)]
     ids = prefix_ids(model, asking, trace)
     found = find(model, trace, asking, settings.named, settings.spans)
+    edges = {cut.name: edges_of(cut, found, len(ids)) for cut in settings.cuts}
+    records = _written(model, trace, asking, edges, settings) if settings.writes else []
+    if few:
+        return [record(trace, "span_knockout", "", None, excluded=FEWER_LABELS), *records]
     layers = _layers(model.n_layers, settings.windows)
     n_heads = model.hf.config.get_text_config().num_attention_heads
     of_heads = windows(n_heads, settings.heads)
     parted = [of for name, of in layers.items() if name != _ALL] or [(0, model.n_layers)]
-    edges = {cut.name: edges_of(cut, found, len(ids)) for cut in settings.cuts}
     runs: dict[Arm, Run] = {BASELINE: trace}
     for cut, of in edges.items():
         if isinstance(of, str):
@@ -225,12 +269,20 @@ def span_knockout(
         for i, ((a, b), (first, last)) in enumerate(product(parted, of_heads)):
             runs[f"{cut}.heads", i] = (ids, knockouts(of, range(a, b), range(first, last)))
     pack = scored(model, trace, asking, runs, settings) if len(runs) > 1 else None
-    records = []
     for cut in settings.cuts:
         of = edges[cut.name]
         if pack is None or isinstance(of, str):
-            why = {"cut": cut.name, "excluded": of}
-            records.append(record(trace, "span_knockout", f"{cut.name}.{_ALL}", None, **why))
+            records += [
+                record(
+                    trace,
+                    "span_knockout",
+                    f"{cut.name}.{window}",
+                    None,
+                    cut=cut.name,
+                    excluded=of,
+                )
+                for window in layers
+            ]
             continue
 
         def kl(arm: Arm) -> float | None:
@@ -259,8 +311,7 @@ def span_knockout(
                     None,
                     arrays=arrays if window == _ALL else None,
                     cut=cut.name,
-                    queries=" + ".join(cut.queries),
-                    keys=" + ".join(cut.keys),
+                    **cut.sides,
                     window=window,
                     first_layer=first + 1,
                     last_layer=last,
@@ -274,6 +325,48 @@ def span_knockout(
                 )
             )
     return records
+
+
+def _written(
+    model: Model,
+    trace: Trace,
+    asking: Asking,
+    edges: Mapping[str, list[Edge] | str],
+    settings: SpanKnockoutSettings,
+) -> list[Record]:
+    """A record of what is written under each cut."""
+    why: dict[str, str] = {}
+    under: dict[str, tuple[int, tuple[Knockout, ...]]] = {}
+    for name, of in edges.items():
+        edits = () if isinstance(of, str) else knockouts(of, range(model.n_layers))
+        at = of if isinstance(of, str) else begins(trace, edits)
+        if isinstance(at, str):
+            why[name] = at
+        else:
+            under[name] = at, edits
+    fields = {}
+    if under:
+        draws = {name: getattr(settings, name) for name in _OF_WRITING if name != "writes"}
+        fields = written_under(model, trace, asking, under, **draws)
+    return [
+        record(
+            trace,
+            "span_knockout",
+            f"{cut.name}.written",
+            settings.seed,
+            cut=cut.name,
+            reading="generated",
+            **{"excluded": why[cut.name]}
+            if cut.name in why
+            else {
+                **cut.sides,
+                "gold": trace.question.gold,
+                **fields[cut.name],
+                "dtype": model.dtype,
+            },
+        )
+        for cut in settings.cuts
+    ]
 
 
 def edges_of(cut: Cut, found: Found, length: int) -> list[Edge] | str:

@@ -56,6 +56,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     # a table of its own
     "attention": {"spans": {"first": "step 1"}},
     "suppression": {"spans": {"first": "step 1"}},
+    "span_knockout": {"writes": True},
 }
 """Settings under which no question of a probe depends on the random model's replies."""
 ESTIMATED = {("paraphrase", "writers"), ("tracing", "every")}

@@ -148,11 +148,14 @@ def test_a_span_that_a_chain_has_not_leaves_out_the_cut_alone() -> None:
     cuts: Any = {"none": "answer x step 9", "back": "prompt x reasoning", **PATHS}
     found = span_knockout(model, trace, ASKING, SpanKnockoutSettings(cuts=cuts, spans=HINT))
     out = {r["variant"]: r["excluded"] for r in found if r.get("excluded")}
-    assert out == {"none.all": "span_not_found: step 9", "back.all": "nothing_to_cut"}
-    assert len(found) == 2 + 3 * 4
+    windows = ("all", "1-1", "2-2", "3-3")
+    assert out == {f"none.{w}": "span_not_found: step 9" for w in windows} | {
+        f"back.{w}": "nothing_to_cut" for w in windows
+    }
+    assert len(found) == 5 * 4
     only: Any = {"none": "answer x step 9"}
-    (r,) = span_knockout(model, trace, ASKING, SpanKnockoutSettings(cuts=only))
-    assert r["excluded"] == "span_not_found: step 9"
+    found = span_knockout(model, trace, ASKING, SpanKnockoutSettings(cuts=only))
+    assert {r["excluded"] for r in found} == {"span_not_found: step 9"}
 
 
 def test_windows_and_heads_are_a_map_beside_the_whole() -> None:

@@ -79,13 +79,14 @@ def test_a_chain_without_the_span_is_left_out_for_its_cut_alone(
 ) -> None:
     path = write(tmp_path, **RUN | {"traces": {"path": str(chains)}})
     assert execute(["run", path]) == 0
-    assert "span_knockout.c.all: 1 of 2 measured; left out: 1 because span not found: check" in (
-        capsys.readouterr().err
-    )
+    windows = ", ".join(f"span_knockout.c.{w}" for w in ("all", "1-1", "2-2", "3-3"))
+    lacks = "1 of 2 measured; left out: 1 because span not found: check"
+    assert f"{windows}: {lacks}" in capsys.readouterr().err
     opened = faithscope.load_run(tmp_path / "t")
     table = opened.tables["span_knockout"]
     whole = table[table["window"] == "all"].set_index("cut")
     assert whole["n"].tolist() == [1, 2]
     assert whole.index.tolist() == ["c", "d"]
     found = opened.tables["exclusions"].set_index(["stage", "reason"])["n"]
-    assert found["span_knockout.c.all", "span_not_found: check"] == 1
+    assert found["span_knockout.c.1-1", "span_not_found: check"] == 1
+    assert "not_run" not in found.index.get_level_values("reason")

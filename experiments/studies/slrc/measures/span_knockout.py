@@ -13,7 +13,7 @@ from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, calls, value
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.record_frames import COUNTED, item_table
-from faithscope.experiments.analysis.tidy import keep
+from faithscope.experiments.analysis.tidy import keep, with_columns
 from faithscope.experiments.studies.slrc.figures.per_pair import pair_panels, picture
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.experiments.studies.slrc.step_reports import effects_of, forced_log_odds
@@ -29,6 +29,24 @@ CUT = (
     Column("first_layer", meaning="The first layer of the window."),
     Column("last_layer", meaning="The last layer of the window."),
 )
+WRITTEN = (
+    Column(
+        "control_share",
+        "answer kept, no cut",
+        "Share of the texts without the cut that give the chain's own answer.",
+    ),
+    Column("share", "answer kept, cut", "Share of the texts under the cut that give it."),
+    Column("lost", meaning="Share without the cut minus share under it."),
+    Column(
+        "tv",
+        "total variation",
+        "Between the answers under the cut and without it, item by item; of few texts it is above "
+        "0 by chance alone.",
+    ),
+    Column("same_text", meaning="Share of the texts that are the same token by token."),
+    Column("control_unanswered", "no answer, no cut", "Share without an answer, without the cut."),
+    Column("unanswered", "no answer, cut", "Share without an answer, under the cut."),
+)
 STYLES = {
     "flip_rate": Style(ORANGE, "D", "answer changed"),
     "tv": Style(BLUE, "o", "total variation"),
@@ -36,11 +54,18 @@ STYLES = {
 
 
 def _in_order(frame: pd.DataFrame) -> pd.DataFrame:
-    """Records of cuts as declared, for each all layers first, then windows by their first layer."""
-    own = keep(frame, frame["excluded"].isna())
+    """Records of cuts as declared, for each all layers first, then windows by their first layer;
+    without those of writing."""
+    own = with_columns(frame, "window")
+    own = keep(own, own["window"].notna())
     names = list(dict.fromkeys(own["cut"])) if len(own) else []
     own = own.assign(at=own["cut"].map(names.index) if len(own) else 0, part=own["window"] != "all")
     return own.sort_values(["model", "task", "at", "part", "first_layer"], kind="stable")
+
+
+def _of_writing(frame: pd.DataFrame) -> pd.DataFrame:
+    own = with_columns(frame, "texts")
+    return keep(own, own["texts"].notna())
 
 
 def _panel(ax: Axes, table: pd.DataFrame) -> None:
@@ -74,7 +99,9 @@ REPORT = MeasureReport(
         "Some tokens (queries) are kept from looking at others (keys), whose text stays where it "
         "is: in all layers, or in a window of them. Where the answer cannot look at the prompt and "
         "stays as it was, it came through the reasoning; what it loses is the direct effect of the "
-        "prompt. No model was trained on such attention: a change may be of the cut itself.",
+        "prompt. No model was trained on such attention: a change may be of the cut itself. Where "
+        "cuts also hold while the model writes, its answers stand beside those that it writes from "
+        "the same place without the cut.",
     ),
     (
         item_table(
@@ -100,6 +127,16 @@ REPORT = MeasureReport(
             caption="The answer when some tokens cannot look at others",
             draw=span_knockout_picture,
         ),
+        item_table(
+            "span_writing",
+            (COUNTED, *boots(WRITTEN)),
+            CUT[:3],
+            "span_knockout",
+            prepare=_of_writing,
+            caption="What is written, and answered, under a cut and without it",
+            folded="Writing under a cut",
+            rare=True,
+        ),
     ),
     (
         Frame(
@@ -110,6 +147,17 @@ REPORT = MeasureReport(
                 *("n_queries", "n_keys", "gold", "answer", "knocked", "flips", "tv", "kl"),
                 *("log_odds", "margin", "excluded"),
             ),
+            lambda r: [] if r.get("reading") == "generated" else [r],
+        ),
+        Frame(
+            "span_writing",
+            "A row per item and cut: what is written under it, and without it.",
+            (
+                *(column.name for column in CUT[:3]),
+                *("written_from", "gold", "followed", "answers", "control_answers", "texts"),
+                *("control_texts", *(column.name for column in WRITTEN), "excluded"),
+            ),
+            lambda r: [r] if r.get("reading") == "generated" else [],
         ),
     ),
     tuple(
@@ -134,5 +182,6 @@ REPORT = MeasureReport(
     reasons={
         "no_attention_knockout": "model's attention cannot be cut",
         "nothing_to_cut": "no query of the cut stands after its keys",
+        "cut_ends_before_the_text": "the cut's queries end at a place of the given text",
     },
 )
