@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import string
 from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StrictInt
 
 from faithscope.interventions import Question
+
+if TYPE_CHECKING:
+    from faithscope.interp.model import Model
 
 T = TypeVar("T")
 V = TypeVar("V", bound=Sequence[Any])
@@ -73,6 +76,28 @@ def template(*fields: str) -> AfterValidator:
     return AfterValidator(validate)
 
 
+class ModelFacts(NamedTuple):
+    """Facts about a model that a probe's settings may not fit; None where one is not known yet."""
+
+    name: str
+    n_layers: int | None = None
+    width: int | None = None
+    quantised: bool = False
+    one_by_one: str | None = None
+    """Why the model runs one by one; None also if it does not."""
+
+    @classmethod
+    def of(cls, model: Model) -> ModelFacts:
+        """The facts about a loaded model."""
+        return cls(
+            model.name,
+            model.n_layers,
+            getattr(model.hf.config.get_text_config(), "hidden_size", None),
+            bool(getattr(model.hf, "is_quantized", False)),
+            model.tree_reason,
+        )
+
+
 class Settings(BaseModel):
     """Everything but model, trace and task that determines the records of a probe.
 
@@ -110,6 +135,12 @@ class Settings(BaseModel):
     def misfits(self, models: tuple[str, ...]) -> list[str]:
         """Settings that do not fit a run of `models`, each as "setting: what is wrong"."""
         return []
+
+    def misfit_with(self, model: ModelFacts) -> str | None:
+        """Why the settings do not fit a model that the probe is to measure, as "setting: what is
+        wrong"; None if they do, as far as is known. Asked before the weights are loaded, and with
+        them."""
+        return None
 
     def misfit_of(self, question: Question) -> str | None:
         """Why the settings do not fit a question, as "setting: what is wrong"; None if they do."""

@@ -81,6 +81,13 @@ def test_the_code_of_a_page_runs(page: str, tmp_path: Path) -> None:
     assert (left["without"][0, -1] - ours.logits[0]).abs().max() > 1e-3
 
 
+def test_the_code_about_steering_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    left = runpy.run_path(str(code_of(ROOT / "docs/steering.md", tmp_path)))
+    assert len({text.ids for text in left["texts"]}) > 1
+    assert left["again"].about == left["hint"].about
+
+
 def test_made_pages_are_what_the_code_declares() -> None:
     from faithscope.probes import PROBES
 

@@ -21,14 +21,14 @@ BUDGETS = {
     "experiments/cli": 2_700,
     "experiments/config": 1_650,
     "experiments/data": 12_100,
-    "experiments/engine": 12_400,
+    "experiments/engine": 12_900,
     "experiments/extras": 5_000,
     "experiments/studies/c2faith": 7_800,
     "experiments/studies/compare": 1_800,
     "experiments/studies/rfeval": 12_500,
     "experiments/studies/slrc": 21_500,
     "experiments/studies/training": 3_200,
-    "tests": 69_500,
+    "tests": 73_000,
 }
 """Room -> most lines."""
 COUNTED = ("py", "jinja", "js", "css", "csv", "yaml")

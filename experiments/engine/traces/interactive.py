@@ -30,6 +30,7 @@ from faithscope.interventions.trace import AnswerKind, Question, Trace
 from faithscope.probes import PROBES, Settings
 from faithscope.probes.insertions import Insertion, Where, injected
 from faithscope.probes.record import KEYS, Record
+from faithscope.probes.settings import ModelFacts
 
 if TYPE_CHECKING:
     from faithscope.interp.language import Speaks
@@ -205,6 +206,8 @@ def measure(
     seeded = {"seed": seed} if "seed" in kind.model_fields else {}
     asking = asking_for(model, chosen, trace)
     checked = _checked(kind, probe, settings | seeded)
+    if problem := checked.misfit_with(ModelFacts.of(model)):
+        raise ConfigError([f"{probe}.{problem}"])
     return Measured(PROBES[probe].measure(model, trace, asking, checked), trace)
 
 

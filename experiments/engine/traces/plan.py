@@ -47,6 +47,7 @@ from faithscope.experiments.engine.tallies.reasons import FEW_STEPS, min_chars_t
 from faithscope.experiments.engine.traces.config import TracesConfig, fits
 from faithscope.experiments.engine.traces.forecast import (
     calls_of,
+    files_of,
     size_of,
     without_tokens,
     work_lines,
@@ -67,6 +68,7 @@ from faithscope.probes import PROBES
 from faithscope.probes.cues import PARTNER
 from faithscope.probes.probe import GUESS, Size
 from faithscope.probes.screening import SCREENING
+from faithscope.probes.settings import ModelFacts
 
 if TYPE_CHECKING:
     from faithscope.experiments.engine.planfile import Shard
@@ -88,6 +90,10 @@ def surely_plain(model: str) -> bool:
     if model.startswith(_PLAIN):
         return True
     return bool(files) and not any(_MARKS.search(f.read_text("utf-8", "replace")) for f in files)
+
+
+_SHAPE = (("num_hidden_layers", "n_layer"), ("hidden_size", "n_embd"))
+"""Keys of a model's config, the second of some families: number of layers, and width."""
 
 
 @dataclass(frozen=True)
@@ -369,7 +375,7 @@ def _given(config: TracesConfig) -> TracePlan:
 def _check_fit(config: TracesConfig, items: Sequence[Item]) -> None:
     """
     Raises:
-        ConfigError: the settings of a probe do not fit a question that it is to measure.
+        ConfigError: the settings of a probe do not fit a model or a question that it is to measure.
     """
     settings = {probe: config.settings(probe) for probe in config.probes}
     chains = [item.given.chain for item in items if item.given is not None]
@@ -379,6 +385,10 @@ def _check_fit(config: TracesConfig, items: Sequence[Item]) -> None:
     for probe, of in settings.items():
         if problem := of.misfit_of_chains(labels, any(chain.cue for chain in chains)):
             raise ConfigError([f"{probe}.{problem}"])
+    for model in dict.fromkeys(item.model for item in items):
+        for probe in config.of(model).probes:
+            if problem := settings[probe].misfit_with(_facts(config, model)):
+                raise ConfigError([f"{probe}.{problem}"])
     for item in items:
         # a task with cues in its own language takes no others
         for probe in () if item.of.cues else item.probes:
@@ -386,6 +396,13 @@ def _check_fit(config: TracesConfig, items: Sequence[Item]) -> None:
                 key = f"{probe}.{problem}"
                 where = "" if item.given is None else f"{item.given.chain.where}: "
                 raise ConfigError([f"{where}{key}"])
+
+
+def _facts(config: TracesConfig, model: str) -> ModelFacts:
+    """The facts about a model that are known before its weights are read."""
+    of, quantised = files_of(model).config, config.model.quantize is not None
+    layers, width = (of.get(a, of.get(b)) for a, b in _SHAPE)
+    return ModelFacts(model, layers, width, quantised)
 
 
 def _asked(config: TracesConfig, model: str) -> dict[str, Any]:

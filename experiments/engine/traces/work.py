@@ -51,6 +51,7 @@ from faithscope.probes.judge.form import Reply, Writing, no_reply
 from faithscope.probes.judge.spend import BudgetSpent
 from faithscope.probes.record import record
 from faithscope.probes.screening import Screen
+from faithscope.probes.settings import ModelFacts
 from faithscope.probes.text_model import NO_ROOM, Message, TextModel, Unanswered
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ class TraceWork(TextWorker[Item, Prompt]):
             return
         subject = self.write(model)
         subject = subject or self.load_subject(model)
+        self._check_fit(subject, items)
         with written_for(self.config, subject, self.store):
             for some in self._at_once(subject, items):
                 self._probe(subject, some)
@@ -122,11 +124,21 @@ class TraceWork(TextWorker[Item, Prompt]):
             ApiProbes(self, self.apis[model], self.config).take_all(items)
             return
         subject = self.load_subject(model)
+        self._check_fit(subject, items)
         with written_for(self.config, subject, self.store):
             for some in self._at_once(subject, items):
                 for item in some:
                     self._encode(subject, item)
                 self._probe(subject, some)
+
+    def _check_fit(self, model: interp.Model, items: Sequence[Item]) -> None:
+        """
+        Raises:
+            UserError: the settings of a probe that is still to be measured do not fit the model.
+        """
+        for probe in dict.fromkeys(p for i in items for p in i.probes if p in self.missing(i)):
+            if problem := self.config.settings(probe).misfit_with(ModelFacts.of(model)):
+                raise UserError(f"{probe}.{problem}")
 
     def _encode(self, reader: interp.Model | TextModel, item: Item) -> None:
         if TRACE not in self.missing(item):

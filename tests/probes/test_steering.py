@@ -1,0 +1,258 @@
+"""Steering of a model that follows the hint half of the time, the outcomes by hand, refusals."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from edited_alone import written_alone
+from planted_traces import ASKING, planted
+from pydantic import ValidationError
+from sample_trace import asking, written
+from tiny_models import saved, tiny
+
+from faithscope import measure
+from faithscope.experiments.config.base import ConfigError
+from faithscope.experiments.data.planted.data import (
+    ANSWER_CUE,
+    DIGITS,
+    Problem,
+    draw_problem,
+    result_of,
+    write_steps,
+)
+from faithscope.experiments.studies.slrc.config import RunConfig
+from faithscope.experiments.studies.slrc.plan import plan
+from faithscope.interp.directions import Direction, save_directions
+from faithscope.interp.edits import Steer
+from faithscope.interp.errors import NoRoom, UserError
+from faithscope.interp.forest import Branch
+from faithscope.interp.model import Model
+from faithscope.interventions import Given, Origin, Question, Trace, from_ids
+from faithscope.probes import Record
+from faithscope.probes.steering import SteeringSettings, steering
+
+HINT, LAYER = 7, 2
+DOSES = (-0.25, -0.1, 0.0, 0.1, 0.25)
+
+
+def problems(n: int, seed: int, hints: tuple[int, ...]) -> list[tuple[Problem, int]]:
+    """Problems whose hint is one of `hints` and not the result of their steps, with the result."""
+    rng, made = random.Random(seed), []
+    while len(made) < n:
+        problem = replace(draw_problem(rng), hint=rng.choice(hints))
+        result = int(result_of(write_steps(problem)[-1]))
+        if result != problem.hint:
+            made.append((problem, result))
+    return made
+
+
+def chain(model: Model, problem: Problem, result: int, item: str) -> Trace:
+    """The right steps under a question with a wrong hint, given as a chain with a cue."""
+    question = Question(item, "planted", problem.text, "label", str(result), DIGITS)
+    ids = model.encode(" ".join(write_steps(problem)))
+    given = Given(
+        *("rows.jsonl", "rows", model.name, "0" * 64, "label", problem.text),
+        cue=f"Hint : {problem.hint} .",
+        cue_target=str(problem.hint),
+        cue_mention=r"\bHint\b",
+    )
+    prompt, origin = model.prompt(problem.text).ids, Origin(model.name, given=given)
+    return from_ids(question, prompt, ids, model.pieces(ids), answer=str(result), origin=origin)
+
+
+@cache
+def toward_the_hint(model_name: str) -> Direction:
+    """From the mean state before the answer of questions with another hint to that of those with
+    the hint `HINT`, over questions that no test steers."""
+    model, _ = planted(model_name)
+    asked = problems(400, 1, tuple(range(10)))
+    texts = [
+        (*model.prompt(p.text).ids, *model.encode(f"{' '.join(write_steps(p))}{ANSWER_CUE}"))
+        for p, _ in asked
+    ]
+    run = model.run([Branch(ids) for ids in texts], residuals=True, logits=False)
+    states = torch.stack([b.residuals[0, LAYER] for b in run.branches if b.residuals is not None])
+    of_hint = torch.tensor([p.hint == HINT for p, _ in asked])
+    return Direction("hint", states[of_hint].mean(0) - states[~of_hint].mean(0), LAYER)
+
+
+def rates(records: list[Record], kind: str, field: str, control: int | None = None) -> list[float]:
+    """Means over items by dose."""
+    of = [r for r in records if r["kind"] == kind and r["control"] == control]
+    return [float(np.mean([r[field] for r in of if r["coefficient"] == c])) for c in DOSES]
+
+
+@pytest.mark.parametrize("positions", ["answer", pytest.param("reasoning", marks=pytest.mark.slow)])
+def test_steering_to_the_hint_moves_a_mixture_and_random_directions_do_not(
+    positions, tmp_path: Path
+) -> None:
+    model, _ = planted("mixture_50")
+    file = save_directions(tmp_path / "d.safetensors", [toward_the_hint("mixture_50")])
+    settings = SteeringSettings(
+        direction=str(file),
+        positions=positions,
+        coefficients=DOSES,
+        samples=8,
+        controls=4,
+        ablate=True,
+    )
+    items = [chain(model, *p, f"q{i}") for i, p in enumerate(problems(10, 5, (HINT,)))]
+    records = [r for item in items for r in steering(model, item, ASKING, settings)]
+    followed, kept = (rates(records, "direction", field) for field in ("followed", "kept"))
+    assert followed == sorted(followed)
+    assert kept == sorted(kept, reverse=True)
+    assert followed[0] < 0.2 < 0.35 < followed[2] < 0.65 < 0.8 < followed[-1]
+    assert min(np.array(followed) + kept) > 0.85, "it answers the one or the other"
+    assert min(rates(records, "direction", "stated")) == 1
+    moved = [rates(records, "control", "followed", i + 1) for i in range(4)]
+    assert all(abs(c[-1] - c[0]) < 0.5 * (followed[-1] - followed[0]) for c in moved)
+    assert abs(np.mean([c[-1] - c[0] for c in moved])) < 0.2
+    assert rates(records, "control", "changed", 1)[2] == 0
+    removed = [r for r in records if r["edit"] == "removed"]
+    without = {
+        kind: float(np.mean([r["followed"] for r in removed if r["kind"] == kind]))
+        for kind in ("direction", "control")
+    }
+    assert without["direction"] < followed[2] - 0.25 < without["control"] - 0.15
+    if positions == "reasoning":
+        assert max(rates(records, "direction", "nll")) < 0.01, "the dose leaves its steps whole"
+
+
+def test_a_model_that_ignores_the_hint_is_not_moved_by_its_reading(tmp_path: Path) -> None:
+    """The same dose of a mixture's direction, in a model that never reads the hint."""
+    model, _ = planted("faithful")
+    file = save_directions(tmp_path / "d.safetensors", [toward_the_hint("faithful")])
+    settings = SteeringSettings(direction=str(file), positions="answer", samples=4)
+    items = [chain(model, *p, f"q{i}") for i, p in enumerate(problems(6, 5, (HINT,)))]
+    records = [r for item in items for r in steering(model, item, ASKING, settings)]
+    of = [r for r in records if r["kind"] == "direction"]
+    assert all(r["followed"] == 0 and r["kept"] == 1 for r in of)
+
+
+def test_texts_and_damage_are_those_of_plain_forwards(llama: Model, tmp_path: Path) -> None:
+    trace = written(llama)
+    d = Direction("v", torch.randn(64, generator=torch.Generator().manual_seed(0)), 2, "mlp")
+    file = save_directions(tmp_path / "d.safetensors", [d, Direction("w", -d.vector, 1)])
+    settings = SteeringSettings(
+        direction=str(file),
+        name="v",
+        coefficients=(0, 2.0),
+        samples=1,
+        temperature=0.0,
+        max_new_tokens=6,
+        ablate=True,
+        controls=0,
+    )
+    start = len(trace.prompt_ids)
+    records = steering(llama, trace, asking(), settings)
+    assert [(r["edit"], r["coefficient"]) for r in records] == [
+        ("added", 0.0),
+        ("added", 2.0),
+        ("removed", None),
+    ]
+    steers = [(), (Steer("mlp", 1, d.vector, 2.0, (start - 1, None)),)]
+    steers.append((Steer("mlp", 1, d.vector, positions=(start - 1, None), ablate=True),))
+    ids = (*trace.prompt_ids, *trace.reasoning_ids)
+    run = llama.likelihood([ids] * 3, [start] * 3, edits=steers)
+    for r, under, scores in zip(records, steers, run.sequences, strict=True):
+        assert r["nll"] == pytest.approx(-scores.log_probs.mean(), abs=1e-5)
+        text = written_alone(llama, trace.prompt_ids, under, 6)
+        assert r["text"] == "".join(llama.pieces((*trace.prompt_ids, *text))[start:])
+        assert (r["direction"], r["site"], r["layer"], r["n_tokens"]) == ("v", "mlp", 2, 6)
+    read = llama.run([Branch(ids, tuple(range(start - 1, len(ids))))], sites=("mlp",)).branches[0]
+    lengths = read.outputs["mlp"][:, 1].norm(dim=-1)
+    assert records[0]["stream_length"] == pytest.approx(float(lengths.mean()), rel=0.05)
+    assert records[0]["length"] == pytest.approx(d.norm, rel=1e-5)
+
+
+def test_samples_share_their_draws_and_shares_are_of_known_answers(llama: Model) -> None:
+    trace = replace(written(llama), answer=None)
+    settings = SteeringSettings(samples=3, max_new_tokens=8, controls=2, coefficients=(0.0, 1.0))
+    read = asking(parse=lambda text: None if "a" in text else "yes", parse_reply=None)
+    records = steering(llama, trace, read, settings)
+    assert [(r["kind"], r["control"], r["coefficient"]) for r in records] == [
+        ("control", 1, 0.0),
+        ("control", 1, 1.0),
+        ("control", 2, 0.0),
+        ("control", 2, 1.0),
+    ]
+    assert records == steering(llama, trace, read, settings)
+    for r in records:
+        known = [a for a in r["answers"] if a is not None]
+        assert len(r["answers"]) == 3
+        assert r["kept"] is None
+        assert r["stated"] == pytest.approx(len(known) / 3, abs=1e-5)
+        assert r["right"] == (1.0 if known else None)
+        assert r["length"] == r["stream_length"]
+    assert records[0]["text"] == records[2]["text"]
+    other = steering(llama, trace, read, settings.model_copy(update={"seed": 1}))
+    assert other[1]["text"] != records[1]["text"]
+
+
+def test_a_direction_that_does_not_fit_is_refused_before_weights_are_read(
+    llama: Model, tmp_path: Path
+) -> None:
+    folder = saved(llama, tmp_path / "model")
+    wide = save_directions(tmp_path / "wide.safetensors", [Direction("v", torch.ones(32), 1)])
+    deep = save_directions(tmp_path / "deep.safetensors", [Direction("v", torch.ones(64), 9)])
+    bare = save_directions(tmp_path / "bare.safetensors", [Direction("v", torch.ones(64))])
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"question": "Well?", "reasoning": "So it is. So it was.", "answer": "yes"}\n')
+
+    def planned(steering: dict, **model: object) -> None:
+        values = {
+            "name": "x",
+            "model": {"name": [folder], **model},
+            "traces": {"path": str(rows), "read_by": "all"},
+            "probes": ["steering"],
+            "steering": steering,
+        }
+        plan(RunConfig.model_validate(values))
+
+    for match, section, how in (
+        ("no such file; give a", {"direction": str(tmp_path / "none.safetensors")}, {}),
+        (r"has width 32, .* has width 64", {"direction": str(wide)}, {}),
+        ("has layers 1 to 3, not 9", {"direction": str(deep)}, {}),
+        ("does not say which layer 'v' is of; give layers", {"direction": str(bare)}, {}),
+        ("has layers 1 to 3, not 4", {"direction": str(bare), "layers": [2, 4]}, {}),
+        ("no direction 'w': it holds v", {"direction": str(bare), "name": "w"}, {}),
+        ("is quantised, so that", {"direction": str(bare), "layers": [1]}, {"quantize": "8bit"}),
+        ("has layers 1 to 3, not 7", {"layers": [7]}, {}),
+    ):
+        with pytest.raises(ConfigError, match=match) as refused:
+            planned(section, **how)
+        assert str(refused.value).startswith("steering.")
+    planned({"direction": str(bare), "layers": [2]})
+    with pytest.raises(ValueError, match=r"steering\.direction: 'other' is no model of this run"):
+        planned({"direction": {"other": str(bare)}, "layers": [2]})
+
+
+def test_what_settings_cannot_mean_is_refused(llama: Model) -> None:
+    for match, values in {
+        "0 is missing": {"coefficients": (1.0,)},
+        "leaves nothing to add": {"controls": 0},
+        "all samples are alike": {"temperature": 0.0},
+        "greater than or equal to 1": {"layers": (0,)},
+        "Input should be 'residual'": {"sites": ("head",)},
+    }.items():
+        with pytest.raises(ValidationError, match=match):
+            SteeringSettings(**values)  # pyright: ignore
+    falcon = tiny("falcon")
+    with pytest.raises(UserError, match="falcon runs one by one and cannot be steered"):
+        steering(falcon, written(falcon), asking(), SteeringSettings())
+    with pytest.raises(UserError, match=r"steering\.direction: tiny:falcon runs one by one"):
+        measure(falcon, written(falcon), "steering", task="own")
+    short = replace(written(llama), prompt_ids=(5,) * 512)
+    with pytest.raises(NoRoom, match="512 tokens before the text leave none"):
+        steering(
+            llama,
+            replace(short, reasoning_ids=(), pieces=(), steps=()),
+            asking(),
+            SteeringSettings(),
+        )
