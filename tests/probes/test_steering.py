@@ -17,6 +17,7 @@ from sample_trace import asking, written
 from tiny_models import saved, tiny
 
 from faithscope import measure
+from faithscope.experiments.cli import execute
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.data.planted.data import (
     ANSWER_CUE,
@@ -231,6 +232,21 @@ def test_a_direction_that_does_not_fit_is_refused_before_weights_are_read(
     planned({"direction": str(bare), "layers": [2]})
     with pytest.raises(ValueError, match=r"steering\.direction: 'other' is no model of this run"):
         planned({"direction": {"other": str(bare)}, "layers": [2]})
+
+
+def test_a_model_that_runs_one_by_one_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = saved(tiny("falcon"), tmp_path / "falcon")
+    row = '{"question": "Well?", "reasoning": "So it is. So it was.", "answer": "yes"}'
+    Path("rows.jsonl").write_text(f"{row}\n")
+    settings = ("traces.path=rows.jsonl", "traces.read_by=all", "probes=[steering]")
+    asked = ("name=x", f"model.name={folder}", "steps.min_chars=1", *settings)
+    assert execute(["run", "slrc", *(a for s in asked for a in ("--set", s))]) == 2
+    assert "steering.direction" in (said := capsys.readouterr().err)
+    assert "runs one by one and cannot be steered" in said
+    assert "take another model" in said
 
 
 def test_what_settings_cannot_mean_is_refused(llama: Model) -> None:
