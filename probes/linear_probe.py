@@ -32,7 +32,7 @@ from pydantic import Field, StrictBool, StrictInt, model_validator
 from faithscope.interventions import Step, Trace
 from faithscope.probes.framing import Asking, prefix_ids
 from faithscope.probes.label_settings import ReadsLabels
-from faithscope.probes.probe import Branches, probe
+from faithscope.probes.probe import Branches, Size, Stored, probe
 from faithscope.probes.record import NO_STREAM, Record, record
 from faithscope.probes.settings import ADDED, Execution
 
@@ -65,12 +65,21 @@ class LinearProbeSettings(ReadsLabels):
         return self
 
 
+def _stored(size: Size, settings: LinearProbeSettings) -> Stored:
+    n = settings.positions + 2 + (size.steps if settings.each_step else 0)
+    of_step = size.tokens if settings.step_state == "mean" else 1
+    layers = min(size.layers, settings.layers or size.layers)
+    width = 4 if settings.precision == "float32" else 2
+    return Stored(n * layers * size.width * width, 2 + (n - 2) * of_step)
+
+
 @probe(
     "whether a linear classifier reads the answer from hidden states, before, during and after",
     listed=8,
     words=("cue",),
     calls=lambda size, s: 1,
     branches=lambda size, s: Branches(repeated=False, scored=False),
+    stored=_stored,
 )
 def linear_probe(
     model: Model, trace: Trace, asking: Asking, settings: LinearProbeSettings
@@ -116,16 +125,7 @@ def linear_probe(
     layers = chosen_layers(model.n_layers, settings.layers)
     asked = read.residuals[:, list(layers)].float().split([len(place) for place in at])
     full = np.stack([x.mean(0).cpu().numpy() for x in asked])
-    with np.errstate(over="ignore"):
-        states = full.astype(settings.precision)
-    if not np.isfinite(states).all():
-        lost, remedy = settings.precision, "set linear_probe.precision to float32"
-        if not np.isfinite(full).all():
-            lost, remedy = model.dtype, "set model.dtype to float32, or check the checkpoint"
-        raise FloatingPointError(
-            f"item {trace.question.id!r}, linear_probe: {model.name}: a hidden state is not finite "
-            f"in {lost}; {remedy}"
-        )
+    states = finite(full, trace.question.id, "linear_probe", model, settings.precision)
     of_places, of_steps = np.split(states, [k + 2])
     return [
         record(
@@ -139,7 +139,7 @@ def linear_probe(
             },
             answer=trace.answer,
             gold=trace.question.gold,
-            group=hashlib.sha256(repr(trace.prompt_ids).encode()).hexdigest()[:16],
+            group=prompt_group(trace),
             positions=places(k),
             steps=[s.index for s in chosen],
             n_steps=len(steps),
@@ -150,6 +150,30 @@ def linear_probe(
             **({"all_steps": [s.index for s in steps]} if settings.each_step else {}),
         )
     ]
+
+
+def prompt_group(trace: Trace) -> str:
+    """Digest of the prompt's ids: items with one prompt must not be on both sides of a split."""
+    return hashlib.sha256(repr(trace.prompt_ids).encode()).hexdigest()[:16]
+
+
+def finite(states: np.ndarray, item: str, probe: str, model: Model, precision: str) -> np.ndarray:
+    """States in the precision in which they are stored.
+
+    Raises:
+        FloatingPointError: one is not finite; the message names the item and the remedy.
+    """
+    with np.errstate(over="ignore"):
+        stored = states.astype(precision)
+    if not np.isfinite(stored).all():
+        lost, remedy = precision, f"set {probe}.precision to float32"
+        if not np.isfinite(states).all():
+            lost, remedy = model.dtype, "set model.dtype to float32, or check the checkpoint"
+        raise FloatingPointError(
+            f"item {item!r}, {probe}: {model.name}: a hidden state is not finite in {lost}; "
+            f"{remedy}"
+        )
+    return stored
 
 
 def places(k: int) -> tuple[str, ...]:

@@ -31,6 +31,8 @@ class Size(NamedTuple):
     """Number of tokens that are run to score the labels."""
     heads: int = 16
     """Number of attention heads per layer."""
+    width: int = 2048
+    """Numbers in a hidden state."""
 
     @property
     def reasoning(self) -> int:
@@ -53,6 +55,17 @@ class Branches(NamedTuple):
     """Whether the unedited chain is run once more alone, for the noise floor."""
     scored: bool = True
     """Whether labels are scored after each branch."""
+
+
+class Stored(NamedTuple):
+    """Hidden states that a probe reads of one trace, and those that it stores."""
+
+    bytes: int
+    """Size of the stored arrays on disk."""
+    tokens: int
+    """Number of tokens whose states of all layers are held while they are read."""
+    sites: int = 1
+    """Number of states of a token in each layer."""
 
 
 GUESS = Size()
@@ -84,6 +97,9 @@ class Probe:
     if their tokens cannot be foretold."""
     quoted: Callable[[Size, Any], int] | None = None
     """Steps that all calls together quote; None if each call quotes the whole reasoning."""
+    stored: Callable[[Size, Any], Stored] | None = None
+    """Hidden states of one trace that are read and stored, given size and settings; None of a probe
+    that stores none."""
     reads_labels: bool = False
     """Whether all numbers of the measure, but those of records whose `reading` is `generated`, are
     read off the answers' labels, and mean little if these have little probability."""
@@ -129,6 +145,7 @@ def probe(
     calls: Callable[[Size, Any], int],
     branches: Callable[[Size, Any], Branches | None] | None = None,
     quoted: Callable[[Size, Any], int] | None = None,
+    stored: Callable[[Size, Any], Stored] | None = None,
     reads_labels: bool = False,
     follows_answer: bool = False,
     on_excluded: bool = False,
@@ -158,6 +175,7 @@ def probe(
             calls,
             branches,
             quoted,
+            stored,
             reads_labels,
             follows_answer,
             on_excluded,

@@ -116,9 +116,9 @@ def test_rooms_below_the_studies_name_no_study_and_no_probe() -> None:
     assert not naming
 
 
-OTHERWISE = {*KEYS, *get_args(Word), "training", "injection"}
+OTHERWISE = {*KEYS, *get_args(Word), "training", "injection", "states"}
 """Names of studies and probes that also name something else in these rooms: a key of records, a
-part of a task, a split of a data set, what C2-Faith does to judges."""
+part of a task, a split of a data set, what C2-Faith does to judges, an array of another probe."""
 
 
 @cache

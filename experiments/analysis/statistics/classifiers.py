@@ -19,7 +19,6 @@ from jaxtyping import Bool, Float, Int
 from scipy.linalg import cholesky, solve_triangular
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold
-from sklearn.preprocessing import StandardScaler
 
 TOO_FEW = "too_few_items"
 ONE_CLASS = "fewer_than_2_classes"
@@ -142,8 +141,8 @@ class Span:
     """
 
     def __init__(self, features: Float[np.ndarray, "train D"]) -> None:
-        scaler = StandardScaler().fit(features)
-        self._scaler, self._whole = scaler, np.asarray(scaler.transform(features))
+        self._mean, self._scale = features.mean(0), _scale_of(features)
+        self._whole = self._standardised(features)
         self._corner: np.ndarray | None = None
         self.rows: Float[np.ndarray, "train k"] = self._whole
         """The training items, to fit on."""
@@ -156,7 +155,7 @@ class Span:
 
     def project(self, features: Float[np.ndarray, "n D"]) -> Float[np.ndarray, "n k"]:
         """Other items as `rows` has those of training."""
-        other = np.asarray(self._scaler.transform(features))
+        other = self._standardised(features)
         if self._corner is None:
             return other
         return solve_triangular(self._corner, self._whole @ other.T, lower=True).T
@@ -166,8 +165,20 @@ class Span:
         intercept."""
         if self._corner is not None:
             weights = self._whole.T @ solve_triangular(self._corner, weights, lower=True, trans="T")
-        own = weights / np.asarray(self._scaler.scale_)
-        return own, -float(own @ np.asarray(self._scaler.mean_))
+        own = weights / self._scale
+        return own, -float(own @ self._mean)
+
+    def _standardised(self, features: np.ndarray) -> np.ndarray:
+        return (features - self._mean) / self._scale
+
+
+def _scale_of(features: Float[np.ndarray, "n D"]) -> Float[np.ndarray, " D"]:
+    """Standard deviations; 1 for a feature that varies by rounding alone, as scikit-learn's
+    `StandardScaler` has it."""
+    n, mean, variance = len(features), features.mean(0), features.var(0)
+    eps = np.finfo(float).eps
+    constant = variance <= n * eps * variance + (n * mean * eps) ** 2
+    return np.where(constant, 1.0, np.sqrt(variance))
 
 
 def spans(

@@ -125,7 +125,7 @@ def read(
     of: Labelled,
     how: Classifying,
     draws: Bootstrap,
-    shuffles: int,
+    shuffled: np.ndarray,
 ) -> Read:
     """How well a label is read off features by a fit on other groups, and off chance.
 
@@ -135,11 +135,11 @@ def read(
 
     Args:
         draws: bootstrap settings, for the interval of a correlation.
-        shuffles: number of shuffles of the label, between groups of equal size in one fold. All
-            features are read with the same ones.
+        shuffled: (kept, n) what `shuffles` gives, the same for all features that a label is read
+            off.
     """
     cut = of.split
-    targets = np.concatenate([cut.classes[:, None], _shuffles(of, how.seed, shuffles)], axis=1)
+    targets = np.concatenate([cut.classes[:, None], shuffled], axis=1)
     own, by_least_squares = _held_out(features, of, targets, how)
     observed, *chance = _statistics(by_least_squares, of, targets)
     shuffled = np.array(chance)
@@ -182,8 +182,8 @@ def corrected(reads: Sequence[Read]) -> list[float]:
     ]
 
 
-def _shuffles(of: Labelled, seed: int, n: int) -> np.ndarray:
-    """(kept, n) the label, exchanged between groups of equal size in one fold."""
+def shuffles(of: Labelled, seed: int, n: int) -> np.ndarray:
+    """(kept, n) the label, exchanged n times between groups of equal size in one fold."""
     cut = of.split
     places = permutations(cut.groups, cut.fold, seed + 1, 1, n)
     return np.concatenate([cut.classes[block] for block in places], axis=1)

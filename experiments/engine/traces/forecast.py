@@ -57,6 +57,8 @@ class Work:
     """Most tokens of a forward after which the next token is scored."""
     beside: int = 0
     """Bytes of ids and of a screen's numbers that are held besides."""
+    states: int = 0
+    """Numbers of hidden states that are read, and held twice while they are joined."""
 
 
 def calls_of(probe: str, size: Size, settings: Settings, sample: int | None = None) -> int:
@@ -87,6 +89,10 @@ def work(
         screen: number of these that are found by estimates; None for none.
     """
     of, budget = PROBES[probe], budget or BUDGET
+    states = 0
+    if of.stored is not None:
+        stored = of.stored(size, settings)
+        states = stored.tokens * stored.sites * (size.layers + 1) * size.width
     edited = _edited(probe, size, sample)
     calls = of.calls(edited, settings)
     branches = of.branches(edited, settings) if of.branches else None
@@ -125,7 +131,7 @@ def work(
         tokens += whole + size.steps * near + far
         # the attention of every token to every step, and of some queries by eager attention
         beside += 4 * whole * size.steps + 4 * 4 * WEIGHTS
-    return Work(calls, tokens, -(-tokens // CHUNK) + packs, held, whole, read, beside)
+    return Work(calls, tokens, -(-tokens // CHUNK) + packs, held, whole, read, beside, states)
 
 
 def _packs(own: Sequence[int], shared: int, budget: int) -> tuple[int, int]:
@@ -158,17 +164,13 @@ def size_of(
     steps = max(1, sum(counted for _, counted in parts))
     chain = without_tokens(question, parts, answer)
     labels = {surface for _, surface in task.labels(question, chain)}
-    layers = int(files.config.get("num_hidden_layers", Size().layers))
-    heads = int(files.config.get("num_attention_heads", Size().heads))
     tokens = max(1, round(reasoning / steps))
-    return Size(
-        steps,
-        tokens,
-        layers,
-        files.count(prompt),
-        files.count(task.answer_cue),
-        files.nodes(labels, whole=question.kind == "number"),
-        heads,
+    return files.size(
+        steps=steps,
+        tokens=tokens,
+        prompt=files.count(prompt),
+        cue=files.count(task.answer_cue),
+        labels=files.nodes(labels, whole=question.kind == "number"),
     )
 
 
@@ -245,6 +247,45 @@ def work_lines(
     return lines
 
 
+def disk_lines(
+    config: TracesConfig,
+    sizes: Sequence[tuple[Item, Size]],
+    left_out: Callable[[Item, str], object] = lambda item, probe: None,
+) -> list[str]:
+    """Lines of a table with the hidden states that probes store, a row for each model and probe;
+    none if no probe stores any.
+
+    Args:
+        left_out: function that tells whether a probe is known to leave an item out.
+    """
+    table: list[tuple[str, ...]] = []
+    for model in dict.fromkeys(item.model for item, _ in sizes):
+        of_model = config.of(model)
+        for probe in of_model.probes:
+            if (stored := PROBES[probe].stored) is None:
+                continue
+            settings = of_model.settings(probe)
+            own = [
+                stored(size, settings).bytes
+                for item, size in sizes
+                if item.model == model and probe in item.probes and not left_out(item, probe)
+            ]
+            if own:
+                table.append((model, probe, _bytes(sum(own) / len(own)), _bytes(sum(own))))
+    if not table:
+        return []
+    header = ("model", "probe", "states of a chain", "of all")
+    return [
+        "",
+        *columns([header, *table]),
+        "on disk, once beside the records and once more in arrays/ when tables are written",
+    ]
+
+
+def _bytes(n: float) -> str:
+    return f"{n / 2**30:.2f} GiB" if n >= 2**29 else f"{n / 2**20:.2f} MiB"
+
+
 @dataclass(frozen=True)
 class ModelFiles:
     """The files of a model that tell what its forwards cost."""
@@ -259,6 +300,16 @@ class ModelFiles:
             return {}
         values = json.loads(path.read_text("utf-8"))
         return values.get("text_config", values)
+
+    def size(self, **of_trace: int) -> Size:
+        """The size of a trace and this model; a guess where the model's config is not at hand."""
+        c = self.config
+        own = {
+            "layers": c.get("num_hidden_layers", c.get("n_layer")),
+            "heads": c.get("num_attention_heads", c.get("n_head")),
+            "width": c.get("hidden_size", c.get("n_embd")),
+        }
+        return Size(**of_trace, **{name: int(x) for name, x in own.items() if x})
 
     @cached_property
     def _tokenizer(self) -> Any:
@@ -312,6 +363,7 @@ class ModelFiles:
         if of_token is None or parameters is None or work.held is None:
             return None
         held = CODE + width * parameters + work.held * of_token + work.beside
+        held += 2 * width * work.states
         behind = min(CHUNK, max(BLOCK, LOGITS // self.config["vocab_size"])) if number else 0
         return held + self._made(work, max(work.read, behind), width)
 

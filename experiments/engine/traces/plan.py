@@ -47,6 +47,7 @@ from faithscope.experiments.engine.tallies.reasons import FEW_STEPS, min_chars_t
 from faithscope.experiments.engine.traces.config import TracesConfig, fits
 from faithscope.experiments.engine.traces.forecast import (
     calls_of,
+    disk_lines,
     files_of,
     size_of,
     without_tokens,
@@ -140,10 +141,12 @@ class TracePlan(RunPlan[TracesConfig, Item]):
             table.append((model, task, len(items), traces, len(left), branches))
         lines += ["", *columns([header, *table, total(table)])]
         if not self.chains:
+            guesses = [(i, files_of(i.model).size()) for i in self.items]
             return [
                 *lines,
                 "",
                 f"branches are estimated at {GUESS.steps} steps per trace",
+                *disk_lines(config, guesses),
                 *api_lines(config, self.items, index),
             ]
         sizes = [
@@ -155,6 +158,7 @@ class TracePlan(RunPlan[TracesConfig, Item]):
         return [
             *lines,
             *work_lines(config, sizes, self._without),
+            *disk_lines(config, sizes, self._without),
             *api_lines(config, self.items, index),
         ]
 

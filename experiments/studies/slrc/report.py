@@ -53,8 +53,8 @@ def _write_directions(results: frames.Results) -> None:
             make_folder(path.parent)
             of_run = {"run": results.run.path.name}
             kept = [
-                Direction(name, from_numpy(vector), layer, about={**about, **of_run})
-                for name, vector, layer, about in fitted
+                Direction(d.name, from_numpy(d.vector), d.layer, d.site, {**d.about, **of_run})
+                for d in fitted
             ]
             save_directions(path, kept)
         else:

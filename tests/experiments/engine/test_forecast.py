@@ -11,6 +11,7 @@ from own_peak import peak_of
 from tiny_models import saved, tiny
 
 from faithscope import interp
+from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.traces.config import TracesConfig
 from faithscope.experiments.engine.traces.forecast import (
@@ -179,6 +180,29 @@ def test_a_dry_run_counts_the_branches_of_the_chains_themselves(folder: Path) ->
     assert "GiB" in told
     assert "estimated at" not in told
     assert "tokens counted as characters" not in told
+
+
+def test_stored_states_are_foretold_by_chain_and_in_all(folder: Path) -> None:
+    mean = {"at": ["step"], "pool": "mean", "layers": None, "precision": "float32"}
+    made = planned(folder, probes=["linear_probe", "states"], states=mean)
+    told = made.summary()
+    config = files_of(str(folder / "model")).config
+    layers, width = config["num_hidden_layers"], config["hidden_size"]
+    steps = STEPS + 5
+    assert f"{steps * layers * width * 4 / 2**20:.2f} MiB" in told
+    assert f"{2 * 6 * layers * width * 2 / 2**20:.2f} MiB" in told
+    assert "states of a chain" in told
+    read, plain = (
+        work(p, made.size(made.items[0]), made.config.settings(p)) for p in ("states", "flow")
+    )
+    assert (read.states > 0, plain.states) == (True, 0)
+    tasks = {"traces": {}, "tasks": ["single_cue"], "data": {"limit": 3}}
+    assert "states of a chain" in planned(folder, probes=["linear_probe"], **tasks).summary()
+
+
+def test_a_layer_that_is_not_there_is_refused(folder: Path) -> None:
+    with pytest.raises(ConfigError, match=r"states\.layers: layer 9 is not there; the model has"):
+        planned(folder, probes=["states"], states={"layers": [1, 9]})
 
 
 def test_what_cannot_be_foretold_is_named(folder: Path) -> None:

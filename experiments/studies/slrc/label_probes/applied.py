@@ -25,6 +25,7 @@ from faithscope.experiments.analysis.tables import Table, computed_table
 from faithscope.experiments.analysis.tidy import columns, keep
 from faithscope.experiments.studies.slrc.label_probes.states import (
     STEP,
+    Spot,
     States,
     label_values,
     settings_of,
@@ -48,7 +49,7 @@ class _Applied(NamedTuple):
     """A direction at one place of this run."""
 
     direction: Direction
-    position: str
+    spot: Spot | None
     scores: Float[np.ndarray, " rows"]
     """Of chains; or of steps, for a direction that was fitted to steps."""
     chosen: bool
@@ -57,7 +58,7 @@ class _Applied(NamedTuple):
 
     @property
     def of_steps(self) -> bool:
-        return self.position == STEP
+        return self.spot is not None and self.spot.place == STEP
 
 
 def directions_of(path: str) -> Sequence[Direction]:
@@ -84,36 +85,45 @@ def _applied(
     states: States, directions: Sequence[Direction], any_model: bool
 ) -> Iterator[_Applied]:
     chosen = chosen_of(directions)
-    none = np.empty(0)
     for d in directions:
-        place, is_chosen = d.about.get("place"), d.name in chosen
+        is_chosen = d.name in chosen
         if reason := misfit(states, d, any_model):
-            yield _Applied(d, str(place or ""), none, is_chosen, reason)
+            yield _Applied(d, None, np.empty(0), is_chosen, reason)
             continue
-        assert d.layer is not None
-        vector, intercept = d.vector.double().numpy(), float(d.about.get("intercept") or 0.0)
-        layer = states.layers.index(d.layer)
-        for position in states.positions if place is None else (place,):
-            if position == STEP:
-                at = states.of_steps(layer)
-            else:
-                at = states.at(states.positions.index(position), layer)
-            yield _Applied(d, position, at @ vector + intercept, is_chosen)
+        for spot in _spots(states, d):
+            yield _Applied(d, spot, _score(states, d, spot), is_chosen)
+
+
+def _spots(states: States, d: Direction) -> list[Spot]:
+    """Where a direction is read: at its own place, or at all places of chains if it names none."""
+    place = d.about.get("place")
+    there = [*states.spots, *([] if place is None else states.step_spots)]
+    return [
+        spot
+        for spot in there
+        if spot.site == d.site and d.layer in spot.layers and place in (None, spot.place)
+    ]
+
+
+def _score(states: States, d: Direction, spot: Spot) -> Float[np.ndarray, " rows"]:
+    assert d.layer is not None
+    at = states.read(spot, spot.layers.index(d.layer))
+    return at @ d.vector.double().numpy() + float(d.about.get("intercept") or 0.0)
 
 
 def misfit(states: States, d: Direction, any_model: bool) -> str:
     """Why a direction cannot be read on these states; empty if it can."""
     place, model = d.about.get("place"), d.about.get("model")
+    there = [*states.spots, *states.step_spots]
     if model not in (None, states.model) and not any_model:
         return ANOTHER_MODEL
     if states.arrays and len(d.vector) != states.width:
         return ANOTHER_WIDTH
-    if d.site != "residual":
+    if d.site not in {spot.site for spot in there}:
         return NO_SITE
-    if d.layer not in states.layers:
-        return NO_LAYER
-    there = [*states.positions, *([STEP] if states.has_steps else [])]
-    return "" if place is None or place in there else NO_PLACE
+    if place is not None and place not in {spot.place for spot in there}:
+        return NO_PLACE
+    return "" if _spots(states, d) else NO_LAYER
 
 
 def _rows(
@@ -137,7 +147,7 @@ def _rows(
             "direction": one.direction.name,
             "label": label,
             "kind": str(about.get("kind") or "given"),
-            "position": one.position,
+            "position": str(about.get("place") or "") if one.spot is None else one.spot.name,
             "layer": one.direction.layer,
             "n": n,
             "n_labelled": known,
@@ -160,22 +170,17 @@ def _scores(probe: str, frame: pd.DataFrame, analysis: SlrcAnalysis) -> Iterator
                 continue
             about = one.direction.about
             of_class = f" = {about['class']}" if len(about.get("classes") or ()) > 2 else ""
-            name = f"direction of {about['label']}{of_class}"
+            name = f"{probe}: direction of {about['label']}{of_class}"
             # high scores stand for the class 1, or the last of two
             up = says_faithful(str(about["label"]))
-            by_step = one.scores
             if not one.of_steps:
                 for place, score in zip(states.places, one.scores, strict=True):
                     yield AppliedScore(place, name, float(score), up)
-                by_step = None
-            if states.has_steps:
-                if by_step is None:
-                    assert one.direction.layer is not None
-                    at = states.of_steps(states.layers.index(one.direction.layer))
-                    more = float(about.get("intercept") or 0.0)
-                    by_step = at @ one.direction.vector.double().numpy() + more
-                for (k, step), score in zip(states.steps, by_step, strict=True):
-                    yield AppliedScore(states.places[k], name, float(score), up, step)
+            for spot in states.step_spots:
+                if spot.site == one.direction.site and one.direction.layer in spot.layers:
+                    by_step = _score(states, one.direction, spot)
+                    for (k, step), score in zip(states.steps, by_step, strict=True):
+                        yield AppliedScore(states.places[k], name, float(score), up, step)
 
 
 def item_scores(probe: str) -> Any:
@@ -188,7 +193,7 @@ def item_scores(probe: str) -> Any:
     return scores
 
 
-def applied_tables(probe: str) -> tuple[Table, ...]:
+def applied_tables(probe: str, name: str) -> tuple[Table, ...]:
     """The tables of directions of another run: how well each tells the labels of this one, and the
     scores of chains and steps by the chosen ones."""
 
@@ -209,7 +214,7 @@ def applied_tables(probe: str) -> tuple[Table, ...]:
     more: dict[str, Any] = {"among": INCLUDED}
     return (
         computed_table(
-            "label_probe_applied",
+            f"{name}_applied",
             (
                 SHARED["model"],
                 SHARED["task"],
@@ -252,7 +257,7 @@ def applied_tables(probe: str) -> tuple[Table, ...]:
             **more,
         ),
         computed_table(
-            "label_probe_scores",
+            f"{name}_scores",
             (
                 SHARED["model"],
                 SHARED["task"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from faithscope.experiments.analysis.cells import INCLUDED
 from faithscope.experiments.analysis.charts import field
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.page import Section
+from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.record_frames import DEPTH
 from faithscope.experiments.analysis.statistics.areas import behind
 from faithscope.experiments.analysis.statistics.classifiers import Classifying
@@ -28,6 +29,7 @@ from faithscope.experiments.analysis.statistics.label_probes import (
     corrected,
     labelled,
     read,
+    shuffles,
     weights,
 )
 from faithscope.experiments.analysis.statistics.stats import CONFIDENCE, NOTHING
@@ -36,7 +38,7 @@ from faithscope.experiments.analysis.tidy import all_columns, columns, distinct,
 from faithscope.experiments.studies.slrc.figures.per_pair import pair_panels, picture
 from faithscope.experiments.studies.slrc.label_probes.applied import applied_tables
 from faithscope.experiments.studies.slrc.label_probes.states import (
-    STEP,
+    Spot,
     States,
     asked_labels,
     classifying,
@@ -60,12 +62,14 @@ class _Probed(NamedTuple):
     level: Level
     of: Labelled
     n_left_out: int
+    shuffled: np.ndarray
+    """(kept, n) the label, shuffled."""
     length: Read
     """How well it is read off lengths alone."""
 
 
 class _Cell(NamedTuple):
-    position: str
+    spot: Spot
     layer: int
     features: Float[np.ndarray, "rows D"]
 
@@ -95,13 +99,8 @@ class _Probing:
                 found += [row for cell in self._cells(level) for row in self._at(cell, fitted)]
         self._correct(found)
         names = (*self.settings.labels, *self.settings.step_labels)
-        order = ("", *self.states.positions, STEP)
-        found.sort(
-            key=lambda row: (
-                *(row["level"], names.index(row["label"])),
-                *(order.index(row["position"]), row["layer"]),
-            )
-        )
+        # rows of one label are in the order of places and layers already
+        found.sort(key=lambda row: (row["level"], names.index(row["label"])))
         for row in found:
             del row["read"]
             yield row
@@ -122,37 +121,31 @@ class _Probing:
         found = label_values(name, level, self.states, labels)
         if isinstance(found, str):
             none = labelled((), (), self.how)._replace(reason=found)
-            return _Probed(name, level, none, 0, UNREAD)
+            return _Probed(name, level, none, 0, np.empty((0, 0)), UNREAD)
         of = labelled(*found, self.how, self.settings.fit)
-        length, rows = UNREAD, of.split.rows
+        length, rows, shuffled = UNREAD, of.split.rows, np.empty((0, 0))
         if not of.reason:
             lengths = (_of_chains if level == "chain" else _of_steps)(labels, self.states)
-            length = self._read(lengths[rows], of)
-        return _Probed(name, level, of, len(found[0]) - len(rows), length)
-
-    def _read(self, features: np.ndarray, of: Labelled) -> Read:
-        return read(features, of, self.how, self.analysis, self.settings.shuffles)
+            shuffled = shuffles(of, self.how.seed, self.settings.shuffles)
+            length = read(lengths[rows], of, self.how, self.analysis, shuffled)
+        return _Probed(name, level, of, len(found[0]) - len(rows), shuffled, length)
 
     def _cells(self, level: Level) -> Iterator[_Cell]:
-        states = self.states
-        for j, layer in enumerate(states.layers):
-            if level == "step":
-                yield _Cell(STEP, layer, states.of_steps(j))
-                continue
-            for i, position in enumerate(states.positions):
-                yield _Cell(position, layer, states.at(i, j))
+        for spot in self.states.of(level):
+            for j, layer in enumerate(spot.layers):
+                yield _Cell(spot, layer, self.states.read(spot, j))
 
     def _at(self, cell: _Cell, probed: Sequence[_Probed]) -> Iterator[dict[str, Any]]:
         for label in probed:
             features = cell.features[label.of.split.rows]
-            found = self._read(features, label.of)
+            found = read(features, label.of, self.how, self.analysis, label.shuffled)
             self._keep_directions(cell, label, features, found)
             over = NOTHING
             if found.area is not None and label.length.area is not None:
                 over = behind(found.area, label.length.area)
             is_class = label.of.kind == "logistic"
             yield self._about(label) | {
-                "position": cell.position,
+                "position": cell.spot.name,
                 "layer": cell.layer,
                 "depth": cell.layer / self.states.n_layers,
                 **columns("auroc", found.score if is_class else NOTHING),
@@ -210,7 +203,7 @@ class _Probing:
             "task": self.states.task,
             "label": label.name,
             "level": label.level,
-            "place": cell.position,
+            "place": cell.spot.place,
             "n": len(split.rows),
             "n_questions": len(set(split.groups.tolist())),
             "classes": list(label.of.classes),
@@ -222,9 +215,9 @@ class _Probing:
             if not np.any(fitted.direction.astype(np.float32)):
                 continue  # states that do not vary have no direction
             several = f"|{fitted.of_class}" if len(label.of.classes) > 2 else ""
-            name = f"{self.prefix}{label.name}|{cell.position}|{cell.layer}|{fitted.kind}{several}"
+            name = f"{self.prefix}{label.name}|{cell.spot.name}|{cell.layer}|{fitted.kind}{several}"
             own = {"kind": fitted.kind, "intercept": fitted.intercept, "class": fitted.of_class}
-            kept = FittedDirection(name, fitted.direction, cell.layer, about | own)
+            kept = FittedDirection(name, fitted.direction, cell.layer, cell.spot.site, about | own)
             self.analysis.directions.setdefault(self.probe, []).append(kept)
 
 
@@ -257,8 +250,12 @@ def _probing(probe: str, frame: pd.DataFrame, analysis: SlrcAnalysis) -> Iterato
         yield _Probing(probe, states, settings, analysis, prefix)
 
 
-def label_probe_table(probe: str) -> Table:
-    """The table of the labels that are read off the states that a probe stored."""
+def label_probe_table(probe: str, name: str = "label_probe") -> Table:
+    """The table of the labels that are read off the states that a probe stored.
+
+    Args:
+        name: name of the table, and of its figure.
+    """
 
     def compute(frame: pd.DataFrame, analysis: SlrcAnalysis) -> Iterator[Mapping[str, Any]]:
         if analysis.directions is not None:
@@ -267,14 +264,14 @@ def label_probe_table(probe: str) -> Table:
             yield from probing.rows()
 
     return computed_table(
-        "label_probe",
+        name,
         COLUMNS,
         probe,
         compute,
         among=INCLUDED,
         caption="Labels read off hidden states",
         folded="Label by label, place by place, layer by layer",
-        draw=label_probe_picture,
+        draw=_picture(name),
     )
 
 
@@ -357,31 +354,35 @@ def _score(row: Mapping[str, Any]) -> str:
     return f"{what} of {row['level']}s"
 
 
-label_probe_picture = picture(
-    "label_probe",
-    "What hidden states tell of labels",
-    "How well a linear probe tells a label of chains or steps it was not fitted on, by place and "
-    "layer: AUROC of classes, Spearman’s correlation with numbers. A star: above what shuffled "
-    "labels give at the best of all places and layers.",
-    _drawn,
-)
-SECTION = Section(
-    "label_probe",
-    "What hidden states tell of labels",
+def _picture(name: str) -> Callable[[pd.DataFrame], Picture]:
+    return picture(
+        name,
+        "What hidden states tell of labels",
+        "How well a linear probe tells a label of chains or steps it was not fitted on, by place "
+        "and layer: AUROC of classes, Spearman’s correlation with numbers. A star: above what "
+        "shuffled labels give at the best of all places and layers.",
+        _drawn,
+    )
+
+
+TEXT = (
     "A linear probe of each label on the hidden states at one place and layer, tested on "
     "questions it was not fitted on. Beside its score stand that of shuffled labels, and that of a "
     "probe that knows lengths alone: a label that goes with the length of a text can be read "
     "without looking inside. Readable: above what the best of all places and layers gives of "
     "shuffled labels, corrected for the number of labels. The highest of many scores is too high "
     "by having been chosen, so none is named; to test a place and layer, apply its direction to "
-    "another run (apply). What can be read need not be used.",
-    "Labels in hidden states",
+    "another run (apply). What can be read need not be used."
 )
 
 
-def label_topics(probe: str) -> tuple[Topic, ...]:
+def label_topics(probe: str, name: str = "label_probe") -> tuple[Topic, ...]:
     """The section of the page on labels in the states that a probe stored, and on directions of
-    other runs in them."""
+    other runs in them.
+
+    Args:
+        name: name of the section, of its first table and figure, and beginning of its others.
+    """
 
     def reads_labels(analysis: SlrcAnalysis) -> bool:
         settings = settings_of(probe, analysis)
@@ -391,8 +392,9 @@ def label_topics(probe: str) -> tuple[Topic, ...]:
         return settings_of(probe, analysis).apply is not None
 
     when: dict[str, Any] = {"when": asked(probe), "over_steps": False}
-    own, others = (label_probe_table(probe),), applied_tables(probe)
+    section = Section(name, "What hidden states tell of labels", TEXT, "Labels in hidden states")
+    own, others = (label_probe_table(probe, name),), applied_tables(probe, name)
     return (
-        Topic(SECTION, own, ("label_probe",), configured=reads_labels, **when),
-        Topic(SECTION, others, configured=applies, **when),
+        Topic(section, own, (name,), configured=reads_labels, **when),
+        Topic(section, others, configured=applies, **when),
     )

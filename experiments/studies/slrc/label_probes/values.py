@@ -12,9 +12,12 @@ from jaxtyping import Float
 from faithscope.experiments.analysis.statistics.classifiers import ONE_CLASS, ONE_VALUE, TOO_FEW
 from faithscope.experiments.analysis.statistics.label_probes import NO_NUMBERS, WITHIN_FOLDS
 from faithscope.experiments.analysis.stored_records import Place
+from faithscope.interp.hook_names import Site
 
 UNKNOWN, NO_STEP_STATES = "no_such_label", "no_states_of_steps"
-"""Why a label is not read: the run has none of the name; the states of steps are not stored."""
+NO_SINGLE_STATE = "no_single_state"
+"""Why a label is not read: the run has none of the name; the states of steps are not stored; no
+place has one state of every chain."""
 ANOTHER_MODEL, ANOTHER_WIDTH = "another_model", "another_width"
 NO_LAYER, NO_PLACE, NO_SITE = "layer_not_stored", "place_not_stored", "site_not_stored"
 """Why a direction is not read: it is of another model, or of a width, layer, place or site that the
@@ -30,6 +33,7 @@ REASONS = {
     NO_NUMBERS: "the label has texts, which ridge regression does not read",
     UNKNOWN: "the run has no label of this name",
     NO_STEP_STATES: "states of steps were not stored",
+    NO_SINGLE_STATE: "no span has one state of every chain",
     NO_LABEL: "their label is not known, or too rare",
     ANOTHER_MODEL: "the direction is of another model",
     ANOTHER_WIDTH: "the direction has another width",
@@ -71,6 +75,7 @@ class FittedDirection(NamedTuple):
     name: str
     vector: Float[np.ndarray, " D"]
     layer: int
+    site: Site
     about: Mapping[str, Any]
     """What the file says of it, in JSON's types."""
 

@@ -70,15 +70,15 @@ def _of_pair(states: States, how: Classifying, resamples: int) -> list[dict[str,
     }
     folds = {target: split(of, states.groups, how) for target, of in classes.items()}
     table_rows = []
-    for i, position in enumerate(states.positions):
-        for j, layer in enumerate(states.layers):
+    for spot in states.spots:
+        for j, layer in enumerate(spot.layers):
             is_fitted = not all(of.reason for of in folds.values())
-            features = states.at(i, j) if is_fitted else np.empty(0)
+            features = states.read(spot, j) if is_fitted else np.empty(0)
             # For a model that is always right, the classifiers of the two targets are identical.
             fitted: dict[tuple[Any, ...], dict[str, Any]] = {}
             for target, of in folds.items():
                 row = {"model": states.model, "task": states.task, "target": target}
-                row |= {"position": position, "layer": layer, "depth": layer / states.n_layers}
+                row |= {"position": spot.place, "layer": layer, "depth": layer / states.n_layers}
                 row |= {"n": len(of.rows), "n_left_out": len(states.records) - len(of.rows)}
                 row |= {"n_classes": of.n_classes, "reason": of.reason}
                 key = tuple(classes[target])

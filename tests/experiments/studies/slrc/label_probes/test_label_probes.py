@@ -171,7 +171,7 @@ def test_directions_are_read_on_another_run_without_a_fit(of_hint: Run, folder: 
     chosen = where(told, chosen=True)
     assert sorted(chosen["label"]) == ["drawn", "hint_is_high", "steps_are_high"]
     read = scores(other)
-    name = "direction of hint_is_high"
+    name = "linear_probe: direction of hint_is_high"
     assert len(where(read.items, measure=name)) == 40
     assert len(where(read.steps, measure=name)) == 3 * 40
     of_file = other.tables["label_probe_scores"]
@@ -193,6 +193,36 @@ def test_labels_of_steps_are_read_off_the_states_of_every_step(folder: Path) -> 
     assert float(made["auroc"].to_numpy(dtype=float).max()) > 0.8
     (direction, *_) = load_directions(at / "directions/linear_probe.safetensors")
     assert (direction.about["place"], direction.about["level"]) == ("step", "step")
+
+
+@pytest.mark.slow
+def test_labels_are_read_off_states_at_declared_spans(folder: Path) -> None:
+    code, at = run(
+        *(folder, "spans", chains("hint", seed=5), "probes=[states]", "states.shuffles=199"),
+        *("states.labels=[hint_is_high]", "states.step_labels=[result_is_high]"),
+        *("states.layers=[2,3]", "states.sites=[residual,mlp]", "states.pool=mean"),
+        "states.spans={hint: {regex: 'Hint : .', in: prompt}, answer: answer, step: step}",
+    )
+    assert code == DONE
+    made = load_run(at).tables["states_label_probe"]
+    of_chains = where(made, level="chain")
+    assert list(dict.fromkeys(of_chains["position"])) == [
+        "hint",
+        "hint mlp",
+        "answer",
+        "answer mlp",
+    ]
+    for place in ("hint", "answer"):
+        found = cell(of_chains, position=place, layer=3)
+        assert found["auroc"] > 0.75
+        assert found["readable"]
+    steps = where(made, level="step")
+    assert list(dict.fromkeys(steps["position"])) == ["step", "step mlp"]
+    assert all(steps["readable"])
+    found = load_directions(at / "directions/states.safetensors")
+    assert {(d.about["place"], d.site) for d in found} == {
+        (place, site) for place in ("hint", "answer", "step") for site in ("residual", "mlp")
+    }
 
 
 @pytest.mark.slow
