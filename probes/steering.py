@@ -9,9 +9,9 @@ and each dose is set beside the damage that it does to the chain's own text. Add
 2406.11717).
 
 A coefficient c adds c · d to the activation, with the direction d as its file holds it, its own
-length included: of a difference of two means, c = 1 moves one mean onto the other. Without a file
-only random directions are added, as long as an activation is on average; this shows what a push of
-that size does by itself.
+length included: of a difference of two means, c = 1 moves one mean onto the other. Or d is made as
+long as an activation is on average (`unit`). Without a file only random directions of that length
+are added; this shows what a push of its size does by itself.
 """
 
 from __future__ import annotations
@@ -67,6 +67,9 @@ class SteeringSettings(Settings):
     With null only random directions are added, each as long as an activation is on average."""
     name: StrictStr | None = None
     """Name of the direction in its file; null if the file holds one."""
+    of_any_model: StrictBool = False
+    """Whether a direction that says it is of another model is added all the same, as one of a base
+    model to its adapters."""
     layers: Some[Layer] | None = None
     """Layers at which it is added, one at a time: l is the stream after layer l, from 1. null is
     the direction's own layer, or the middle one of a model without a direction."""
@@ -79,7 +82,11 @@ class SteeringSettings(Settings):
     token of the chain's reasoning on, which stays as it is and only the answer is written
     (`answer`)."""
     coefficients: Some[Coefficient] = (-1.0, 0.0, 1.0)
-    """Factors of the direction as its file holds it; 0 must be among them."""
+    """Factors of the direction, in units of `unit`; 0 must be among them."""
+    unit: Literal["direction", "stream"] = "direction"
+    """Length that a coefficient of 1 adds: that of the direction in its file, or the mean length of
+    the activations that it is added to, on the chain's own text. The weights of a linear classifier
+    have no length of their own that would mean something."""
     ablate: StrictBool = False
     """Whether the direction is also removed: the activations' part along it, at the same tokens."""
     samples: StrictInt = Field(default=4, ge=1)
@@ -168,6 +175,12 @@ class SteeringSettings(Settings):
                 f"direction: {d.name!r} of {self.file_of(model.name)} has width {len(d.vector)}, "
                 f"{model.name} has width {model.width}; take a direction of this model"
             )
+        made_of = None if d is None else d.about.get("model")
+        if made_of not in (None, model.name) and not self.of_any_model:
+            return (
+                f"direction: {self.file_of(model.name)} is of {made_of}, not of {model.name}; take "
+                "a direction of this model, or set steering.of_any_model to true"
+            )
         if d is not None and d.layer is None and self.layers is None:
             return (
                 f"layers: {self.file_of(model.name)} does not say which layer {d.name!r} is of; "
@@ -203,7 +216,7 @@ class Dose:
     control: int | None
     """Number of the random direction, from 1; None for the direction itself."""
     length: float
-    """Length of the direction."""
+    """Length that a coefficient of 1 adds."""
     stream: float
     """Mean length of the activations that are changed, on the chain's own text."""
     edit: str
@@ -225,8 +238,8 @@ def steering(
 
         kind         `direction` or `control`, a random direction of the same length; `control` is
                      then its number
-        direction    name of the direction; `length`, its length; `stream_length`, the mean length
-                     of the changed activations on the chain's own text
+        direction    name of the direction; `length`, what a coefficient of 1 adds; `stream_length`,
+                     the mean length of the changed activations on the chain's own text
         site, layer  place; layer from 1
         edit         `added`, times `coefficient`, or `removed`
         kept         share of the samples whose answer is the chain's; `right`, the right one;
@@ -390,7 +403,11 @@ def _all_doses(
         for layer in layers:
             stream = lengths[site][layer - 1]
             own = None if direction is None else direction.vector.numpy()
-            size = stream if own is None else float(np.linalg.norm(own))
+            size = stream
+            if direction is not None and settings.unit == "direction":
+                size = direction.norm
+            elif direction is not None and own is not None:
+                own = own * np.float32(stream / direction.norm)
             vectors = [] if own is None else [_Vector(DIRECTION, None, own)]
             for i in range(1, settings.controls + 1):
                 drawn = np.random.default_rng([settings.seed, i]).standard_normal(width)

@@ -170,6 +170,13 @@ def test_texts_and_damage_are_those_of_plain_forwards(llama: Model, tmp_path: Pa
     lengths = read.outputs["mlp"][:, 1].norm(dim=-1)
     assert records[0]["stream_length"] == pytest.approx(float(lengths.mean()), rel=0.05)
     assert records[0]["length"] == pytest.approx(d.norm, rel=1e-5)
+    as_long = settings.model_copy(update={"unit": "stream", "coefficients": (0, 1.5)})
+    scaled = steering(llama, trace, asking(), as_long)[1]
+    assert scaled["length"] == scaled["stream_length"] == records[0]["stream_length"]
+    factor = 1.5 * scaled["length"] / d.norm
+    under = (Steer("mlp", 1, d.vector, factor, (start - 1, None)),)
+    (same,) = llama.likelihood([ids], [start], edits=[under]).sequences
+    assert scaled["nll"] == pytest.approx(-same.log_probs.mean(), abs=1e-4)
 
 
 def test_samples_share_their_draws_and_shares_are_of_known_answers(llama: Model) -> None:
@@ -203,6 +210,8 @@ def test_a_direction_that_does_not_fit_is_refused_before_weights_are_read(
     wide = save_directions(tmp_path / "wide.safetensors", [Direction("v", torch.ones(32), 1)])
     deep = save_directions(tmp_path / "deep.safetensors", [Direction("v", torch.ones(64), 9)])
     bare = save_directions(tmp_path / "bare.safetensors", [Direction("v", torch.ones(64))])
+    d = Direction("v", torch.ones(64), 2, about={"model": "org/other"})
+    other = str(save_directions(tmp_path / "other.safetensors", [d]))
     rows = tmp_path / "rows.jsonl"
     rows.write_text('{"question": "Well?", "reasoning": "So it is. So it was.", "answer": "yes"}\n')
 
@@ -225,11 +234,13 @@ def test_a_direction_that_does_not_fit_is_refused_before_weights_are_read(
         ("no direction 'w': it holds v", {"direction": str(bare), "name": "w"}, {}),
         ("is quantised, so that", {"direction": str(bare), "layers": [1]}, {"quantize": "8bit"}),
         ("has layers 1 to 3, not 7", {"layers": [7]}, {}),
+        ("is of org/other, not of .*of_any_model to true", {"direction": other}, {}),
     ):
         with pytest.raises(ConfigError, match=match) as refused:
             planned(section, **how)
         assert str(refused.value).startswith("steering.")
     planned({"direction": str(bare), "layers": [2]})
+    planned({"direction": other, "of_any_model": True})
     with pytest.raises(ValueError, match=r"steering\.direction: 'other' is no model of this run"):
         planned({"direction": {"other": str(bare)}, "layers": [2]})
 
