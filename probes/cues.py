@@ -9,8 +9,9 @@ be listed takes them, and the uncued and the cued prompt differ in the cue alone
 
 from __future__ import annotations
 
+import random
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ from faithscope.probes.messages import NO_WORDS
 from faithscope.probes.text_model import Message, TextModel, cost_of, cost_of_replies, text_of
 
 if TYPE_CHECKING:
+    from faithscope.interp.generation import Generation
     from faithscope.interp.model import Model
 
 NO_OWN = "answer_unparsed"
@@ -212,7 +214,8 @@ def write_chains(
     max_new_tokens: int | None = None,
     execution: Any = "auto",
 ) -> tuple[dict[str, CuedChain], dict[str, Any]] | None:
-    """Write a response to each message as the trace was written: greedily, in lockstep.
+    """Write a response to each message, in lockstep: greedily; to a trace that is one of several
+    samples of its question at the temperature and top_p of the trace, with a seed for each message.
 
     A response with marked reasoning is cut at its closer, and the answer is parsed from the text
     after it; a plain response is cut where the statement of its answer begins, and is parsed whole.
@@ -242,12 +245,15 @@ def write_chains(
     prefixes = [prompt.ids for prompt in prompts.values()]
     room = model.max_positions
     limits = [most if room is None else min(most, max(1, room - len(ids))) for ids in prefixes]
-    replies = model.ask(prefixes, max_new_tokens=limits, execution=execution)
+    written = _drawn(model, trace, messages, prefixes, limits) or [
+        reply.generated
+        for reply in model.ask(prefixes, max_new_tokens=limits, execution=execution)
+    ]
     parse = asking.parse_reply or asking.parse
     chains = {}
-    for (name, prompt), reply in zip(prompts.items(), replies, strict=True):
-        assert reply.generated is not None
-        ids, cut = tuple(reply.generated.ids), reply.generated.finish == "length"
+    for (name, prompt), text in zip(prompts.items(), written, strict=True):
+        assert text is not None
+        ids, cut = tuple(text.ids), text.finish == "length"
         response = split_response(model.tokenizer, prompt.format, ids)
         reasoning, said = response.reasoning_ids, model.decode(response.tail_ids)
         if not prompt.format.marks:
@@ -262,6 +268,27 @@ def write_chains(
             cut=cut,
         )
     return chains, cost_of(model, prefixes, execution, room=limits)
+
+
+def _drawn(
+    model: Model,
+    trace: Trace,
+    names: Iterable[str],
+    prefixes: Sequence[Sequence[int]],
+    limits: Sequence[int],
+) -> list[Generation]:
+    """Responses that are drawn as a sample of its question was; empty for any other trace."""
+    how = trace.origin.sampling
+    if trace.question.sample is None or not how.get("temperature"):
+        return []
+    of = f"cue-{trace.origin.seed}-{trace.question.task}-{trace.question.id}"
+    return model.generate(
+        prefixes,
+        limits,
+        temperature=how["temperature"],
+        top_p=how.get("top_p", 1.0),
+        seed=[random.Random(f"{of}-{name}").getrandbits(63) for name in names],
+    )
 
 
 def sent_otherwise(trace: Trace, asking: Asking) -> bool:

@@ -14,6 +14,7 @@ from sample_trace import asking
 from faithscope.experiments.studies.slrc.measures.hints import REPORT
 from faithscope.interp.errors import UserError
 from faithscope.interventions import Question, Trace, from_ids
+from faithscope.interventions.trace import Origin
 from faithscope.probes.cues import offers, write_chains
 from faithscope.probes.declared_cues import DeclaredCue, shipped
 from faithscope.probes.hints import HintsSettings, hints
@@ -165,6 +166,27 @@ def test_a_chain_is_written_to_the_whole_conversation() -> None:
     assert written is not None
     ids = model.prompt(put.sent.turns).ids
     assert written[0]["mine"].prompt_ids[: len(ids)] == ids
+
+
+def test_to_a_sample_of_a_question_a_chain_is_drawn_as_the_sample_was() -> None:
+    model = chat("qwen3")
+    put = cue("I say {{ target }}.").put(QUESTION, ASKING, "C").sent
+    words = replace(ASKING, parse_reply=lambda text: text)
+
+    def written(question: Question, temperature: float = 1.0) -> str:
+        sampling = {"temperature": temperature, "top_p": 1.0}
+        origin = Origin("m", sampling=sampling, seed=3)
+        own = replace(trace(question=question), prompt_ids=model.prompt(ASKED).ids, origin=origin)
+        result = write_chains(model, own, words, {"mine": put}, 12)
+        assert result is not None
+        return result[0]["mine"].reasoning
+
+    greedy = written(QUESTION)
+    assert written(QUESTION.sampled("0"), temperature=0.0) == greedy
+    drawn = [written(QUESTION.sampled(str(k))) for k in range(3)]
+    assert len({greedy, *drawn}) == 4
+    # the draw is the sample's own
+    assert [written(QUESTION.sampled(str(k))) for k in range(3)] == drawn
 
 
 def test_a_cue_supports_the_answer_that_sycophancy_says() -> None:
