@@ -246,8 +246,7 @@ def write_chains(
     room = model.max_positions
     limits = [most if room is None else min(most, max(1, room - len(ids))) for ids in prefixes]
     written = _drawn(model, trace, messages, prefixes, limits) or [
-        reply.generated
-        for reply in model.ask(prefixes, max_new_tokens=limits, execution=execution)
+        reply.generated for reply in model.ask(prefixes, max_new_tokens=limits, execution=execution)
     ]
     parse = asking.parse_reply or asking.parse
     chains = {}
