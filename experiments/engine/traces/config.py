@@ -214,6 +214,19 @@ class _TracesConfig(FolderConfig):
         return self
 
     @model_validator(mode="after")
+    def _samples_of_apis_differ(self) -> Self:
+        closed = next((m for m in self.model.name if m.startswith(API)), None)
+        if self.generation.samples > 1 and closed is not None:
+            same = (
+                "api.cache gives every sample of a question the first one's reply; set it to false"
+            )
+            if not self.api.cache:
+                same = "at api.temperature 0 they are one text; set it to null, or above 0"
+            if self.api.cache or self.api.temperature == 0:
+                raise ValueError(f"generation.samples: {closed!r} is behind an API, and {same}")
+        return self
+
+    @model_validator(mode="after")
     def _cues_and_spans_have_a_probe(self) -> Self:
         for key, does, kind in (("cues", "puts", PutsCues), ("spans", "takes", TakesSpans)):
             able = [name for name, of in PROBES.items() if issubclass(of.settings, kind)]

@@ -116,3 +116,24 @@ def test_a_run_of_several_samples(tmp_path: Path, capsys: pytest.CaptureFixture[
     greedy = ["--set", "generation.temperature=0.0", "--dry-run"]
     assert execute(["run", "slrc", *asked, *greedy]) == 2
     assert "set generation.temperature" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("api", "problem"),
+    [
+        ("api.max_retries=1", "at api.temperature 0 they are one text"),
+        ("api.cache=true", "the first one's reply"),
+        ("api.temperature=0.7", None),
+    ],
+)
+def test_samples_behind_an_api_differ_or_are_refused(
+    api: str, problem: str | None, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    values = (
+        *("model.name=api:openai/x", "tasks=[single_cue]", "data.limit=2", "probes=[hints]"),
+        *("generation.samples=3", "generation.temperature=0.7", f"out={tmp_path}", api),
+    )
+    asked = [word for value in values for word in ("--set", value)]
+    code = execute(["run", "slrc", *asked, "--dry-run"])
+    assert code == (2 if problem else 0)
+    assert (problem or "6 of 6 items") in "".join(capsys.readouterr())
