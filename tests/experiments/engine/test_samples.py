@@ -84,7 +84,7 @@ def test_a_run_of_several_samples(tmp_path: Path, capsys: pytest.CaptureFixture[
         "probes": "[hints]",
         "data.limit": 2,
         "generation.samples": 3,
-        "generation.temperature": 8.0,
+        "generation.temperature": 3.0,
         "generation.batch_size": 2,
         "out": tmp_path,
         "name": "s",
