@@ -283,7 +283,11 @@ def disk_lines(
 
 
 def _bytes(n: float) -> str:
-    return f"{n / 2**30:.2f} GiB" if n >= 2**29 else f"{n / 2**20:.2f} MiB"
+    unit, of = next((u, x) for u, x in _UNITS.items() if n >= x / 2 or x == 1024)
+    return f"{n / of:.2f} {unit}"
+
+
+_UNITS = {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10}
 
 
 @dataclass(frozen=True)

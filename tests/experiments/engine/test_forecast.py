@@ -189,8 +189,8 @@ def test_stored_states_are_foretold_by_chain_and_in_all(folder: Path) -> None:
     config = files_of(str(folder / "model")).config
     layers, width = config["num_hidden_layers"], config["hidden_size"]
     steps = STEPS + 5
-    assert f"{steps * layers * width * 4 / 2**20:.2f} MiB" in told
-    assert f"{2 * 6 * layers * width * 2 / 2**20:.2f} MiB" in told
+    assert f"{steps * layers * width * 4 / 2**10:.2f} KiB" in told
+    assert f"{2 * 6 * layers * width * 2 / 2**10:.2f} KiB" in told
     assert "states of a chain" in told
     read, plain = (
         work(p, made.size(made.items[0]), made.config.settings(p)) for p in ("states", "flow")

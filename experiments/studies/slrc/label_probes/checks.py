@@ -12,7 +12,7 @@ from faithscope.experiments.engine.traces.forecast import files_of
 from faithscope.experiments.engine.traces.units import Item
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.judges.asking import JudgedUnits
-from faithscope.experiments.studies.slrc.label_probes.run_labels import names_of
+from faithscope.experiments.studies.slrc.label_probes.run_labels import DETECTOR, names_of
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.probes.label_settings import ReadsLabels
 
@@ -42,7 +42,8 @@ def check_labels(config: RunConfig, items: Sequence[Item], judged: JudgedUnits) 
             ("step_labels", settings.step_labels, known_steps),
         ):
             for name in names:
-                if name not in there:
+                of_detector = config.detectors is not None and name.startswith(f"{DETECTOR}.")
+                if name not in there and not of_detector:
                     guess = did_you_mean(name, there) or f"; there are {', '.join(there)}"
                     problems.append(f"{probe}.{key}: this run has no label {name!r}{guess}")
         for name in (n for n in settings.labels if n in columns):

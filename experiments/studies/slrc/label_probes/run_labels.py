@@ -14,12 +14,15 @@ from typing import Any
 from faithscope.experiments.analysis.measure import Measure
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.analysis.stored_records import Place, Record, place_of
+from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.analysis.traces.scores import (
     NAMED_STEP,
     PLANTED,
     label_rows,
     step_label_rows,
 )
+from faithscope.experiments.engine.folder import stored_config
+from faithscope.experiments.studies.slrc.detectors.results import FaithResults
 from faithscope.experiments.studies.slrc.judges.asking import JudgedUnits
 from faithscope.experiments.studies.slrc.judges.chains import name_of
 from faithscope.experiments.studies.slrc.judges.results import JudgeResults
@@ -29,6 +32,8 @@ from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.experiments.studies.slrc.tables.measures import MEASURES
 from faithscope.probes.record import is_right
 
+DETECTOR = "detector"
+"""Beginning of the names of detectors' scores."""
 CORRECT = "correct"
 """Label of every chain whose answer and right answer are known, unless its file has one of the
 name."""
@@ -68,6 +73,12 @@ def run_labels(run: Run, records: Sequence[Record]) -> RunLabels:
     steps |= _by_step(
         (places[row["chain"]], judge_label(row), row["step"], row["score"]) for row in judged.steps
     )
+    if stored_config(run.path).get("detectors") is not None:
+        chains |= _by_name(
+            ((row["reader"], row["task"], row["item"]), detector_label(row), row["score"])
+            for row in rows(run.once(FaithResults).scores)
+            if not row["judge"]
+        )
     chains |= _by_name(
         (place_of(t), row["measure"], row["value"])
         for t in traces
@@ -94,6 +105,11 @@ def run_labels(run: Run, records: Sequence[Record]) -> RunLabels:
 def judge_label(row: Mapping[str, Any]) -> str:
     """Name of a judge's verdict among labels: that of its score in comparisons."""
     return f"{row['form']} {row['reading']} ({row['judge']})"
+
+
+def detector_label(row: Mapping[str, Any]) -> str:
+    """Name of a detector's score among labels: that of comparisons."""
+    return ".".join(filter(None, (DETECTOR, row["detector"], row["variant"])))
 
 
 def _verdict(row: Mapping[str, Any]) -> Any:

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from faithscope.experiments.analysis.axes import INK_ON_DARK, INK_ON_PALE
 from faithscope.experiments.analysis.cells import INCLUDED
 from faithscope.experiments.analysis.charts import field
 from faithscope.experiments.analysis.columns import SHARED, Column
@@ -336,16 +337,18 @@ def _panel(ax: Axes, table: pd.DataFrame) -> None:
     names = [p.removeprefix("during ") for p in positions]
     limits = (0.5, 1.0) if is_class else (0.0, 1.0)
     upward = [str(x) for x in layers[::-1]]
-    field(
-        ax, grid[::-1], upward, names, limits=limits, fontsize=7, rotation=0, text="{:.2f}".format
-    )
+    field(ax, grid[::-1], upward, names, limits=limits, fontsize=7, text="{:.2f}".format)
     for i, j in np.argwhere(stars[::-1]).tolist():
-        ax.text(j + 0.97, i + 0.35, "*", ha="right", va="center", fontsize=7)
+        low, high = limits
+        dark = (grid[::-1][i, j] - low) / (high - low) > 0.55
+        ink = INK_ON_DARK if dark else INK_ON_PALE
+        ax.text(j + 0.85, i + 0.55, "*", ha="center", va="center", fontsize=8, color=ink)
 
 
 def _drawn(table: pd.DataFrame) -> Figure | None:
     named = table.assign(of=[f"{r['label']}\n{_score(r)}" for r in rows(table)])
-    look = {"across": 3, "height": 2.6, "labels": ("place", "layer")}
+    height = max(2.4, 0.9 + 0.17 * table["layer"].nunique())
+    look = {"across": 3, "height": height, "labels": ("place", "layer")}
     return pair_panels(named, _panel, ("of",), **look)
 
 
