@@ -20,8 +20,9 @@ from faithscope.experiments.studies.slrc.label_probes.states import (
     label_values,
     states_of,
 )
-from faithscope.experiments.studies.slrc.label_probes.values import NO_LABEL
+from faithscope.experiments.studies.slrc.label_probes.values import NO_FILE, NO_LABEL
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
+from faithscope.interp.errors import UserError
 from faithscope.probes import PROBES
 from faithscope.probes.label_settings import ReadsLabels
 
@@ -66,10 +67,15 @@ def _of_directions(
     probe: str, settings: ReadsLabels, frame: pd.DataFrame, analysis: SlrcAnalysis
 ) -> StageTally:
     assert settings.apply is not None
-    directions, lost = directions_of(settings.apply), Counter[str]()
+    stages, n = (f"directions of {settings.apply}",), len(frame)
+    keys = (f"{probe}.apply",)
+    try:
+        directions = directions_of(settings.apply)
+    except UserError:
+        return StageTally(stages, n, 0, {NO_FILE: n}, keys)
+    lost = Counter[str]()
     for states in states_of(frame, analysis):
         why = [misfit(states, d, settings.apply_to_any_model) for d in directions]
         if all(why):
             lost[Counter(why).most_common(1)[0][0]] += len(states.records)
-    stages, n = (f"directions of {settings.apply}",), len(frame)
-    return StageTally(stages, n, n - lost.total(), dict(lost), (f"{probe}.apply",))
+    return StageTally(stages, n, n - lost.total(), dict(lost), keys)

@@ -22,6 +22,8 @@ ANOTHER_MODEL, ANOTHER_WIDTH = "another_model", "another_width"
 NO_LAYER, NO_PLACE, NO_SITE = "layer_not_stored", "place_not_stored", "site_not_stored"
 """Why a direction is not read: it is of another model, or of a width, layer, place or site that the
 stored states do not have."""
+NO_FILE = "directions_not_readable"
+"""Why no direction is read: their file is gone, or is none."""
 NO_LABEL = "label_unknown_or_rare"
 """Why a chain or step takes no part: its label is not known, or a class that too few questions
 have."""
@@ -35,6 +37,7 @@ REASONS = {
     NO_STEP_STATES: "states of steps were not stored",
     NO_SINGLE_STATE: "no span has one state of every chain",
     NO_LABEL: "their label is not known, or too rare",
+    NO_FILE: "the file of directions cannot be read",
     ANOTHER_MODEL: "the direction is of another model",
     ANOTHER_WIDTH: "the direction has another width",
     NO_LAYER: "the direction's layer was not stored",

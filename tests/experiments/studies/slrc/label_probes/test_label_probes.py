@@ -157,7 +157,9 @@ def test_directions_are_stored_with_what_they_were_fitted_to(of_hint: Run) -> No
 
 
 @pytest.mark.slow
-def test_directions_are_read_on_another_run_without_a_fit(of_hint: Run, folder: Path) -> None:
+def test_directions_are_read_on_another_run_without_a_fit(
+    of_hint: Run, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = of_hint.path / "directions/linear_probe.safetensors"
     more = (f"linear_probe.apply={file}", "linear_probe.each_step=true")
     code, at = run(folder, "other", chains("hint", 40, seed=1), *more)
@@ -176,6 +178,11 @@ def test_directions_are_read_on_another_run_without_a_fit(of_hint: Run, folder: 
     assert len(where(read.steps, measure=name)) == 3 * 40
     of_file = other.tables["label_probe_scores"]
     assert len(where(of_file, measure=name)) == 4 * 40
+    stored = file.read_bytes()
+    file.unlink()
+    assert report(str(at)) == FAILED_ITEMS
+    assert "the file of directions cannot be read" in capsys.readouterr().err
+    file.write_bytes(stored)
     assert not (at / "directions").exists() or not list((at / "directions").iterdir())
 
 
