@@ -30,15 +30,16 @@ def permutations(
     strata: Int[np.ndarray, " rows"],
     seed: int,
     width: int,
-    exchanges: int = EXCHANGES,
+    exchanges: int | None = None,
 ) -> Iterator[Int[np.ndarray, "rows draws"]]:
     """Yields permutations of rows in blocks; each exchanges whole clusters that have equal numbers
     of rows in the same strata.
 
     Args:
         width: number of values that the caller computes per row and permutation.
-        exchanges: number of permutations.
+        exchanges: number of permutations; None for `EXCHANGES`.
     """
+    exchanges = EXCHANGES if exchanges is None else exchanges
     names = np.asarray(clusters, dtype=str)
     rng = np.random.default_rng(seed)
     at_once = max(1, CELLS // max(1, len(names) * width))

@@ -298,12 +298,16 @@ class ModelFiles:
 
     @cached_property
     def config(self) -> Mapping[str, Any]:
-        """The model's config, of its text part; empty if it is not at hand."""
+        """The model's config, of its text part; empty if it is not at hand, or damaged, which
+        loading the model says."""
         path = self.folder and self.folder / "config.json"
         if not path or not path.is_file():
             return {}
-        values = json.loads(path.read_text("utf-8"))
-        return values.get("text_config", values)
+        try:
+            values = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return values.get("text_config", values) if isinstance(values, dict) else {}
 
     def size(self, **of_trace: int) -> Size:
         """The size of a trace and this model; a guess where the model's config is not at hand."""

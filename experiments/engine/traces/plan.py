@@ -69,7 +69,7 @@ from faithscope.probes import PROBES
 from faithscope.probes.cues import PARTNER
 from faithscope.probes.probe import GUESS, Size
 from faithscope.probes.screening import SCREENING
-from faithscope.probes.settings import ModelFacts
+from faithscope.probes.settings import ModelFacts, Settings
 
 if TYPE_CHECKING:
     from faithscope.experiments.engine.planfile import Shard
@@ -389,8 +389,10 @@ def _check_fit(config: TracesConfig, items: Sequence[Item]) -> None:
     for probe, of in settings.items():
         if problem := of.misfit_of_chains(labels, any(chain.cue for chain in chains)):
             raise ConfigError([f"{probe}.{problem}"])
+    # a model's files are looked up for settings that depend on them alone: torch may come with them
+    asks = {p for p, of in settings.items() if type(of).misfit_with is not Settings.misfit_with}
     for model in dict.fromkeys(item.model for item in items):
-        for probe in config.of(model).probes:
+        for probe in (p for p in config.of(model).probes if p in asks):
             if problem := settings[probe].misfit_with(_facts(config, model)):
                 raise ConfigError([f"{probe}.{problem}"])
     for item in items:
