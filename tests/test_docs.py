@@ -199,6 +199,8 @@ def test_configs_and_commands_of_a_study_are_accepted(
     for config, name in configs:
         assert config.count("\n") <= LONGEST_STUDY
         Path(f"{name}.yaml").write_text(config)
+    for other, file in re.findall(r"^```yaml\n(# (\w+\.yaml)\n.*?)^```$", text, re.M | re.S):
+        Path(file).write_text(other)
     shown = "".join(re.findall(r"^```sh\n(.*?)^```$", text, re.M | re.S)).replace("\\\n", "")
     runs = [shlex.split(line, comments=True) for line in shown.splitlines() if " run " in line]
     assert {f"{name}.yaml" for _, name in configs} <= {run[2] for run in runs}
