@@ -191,6 +191,20 @@ def text(row: SourceRow, *names: str) -> str | None:
     return None if name is None else usable(cell(row, name), repr(name), row)
 
 
+def pattern(row: SourceRow, name: str) -> str | None:
+    """The regular expression in a cell; None if it holds none.
+
+    Raises:
+        UserError: the text is no regular expression.
+    """
+    said = text(row, name)
+    try:
+        re.compile(said or "")
+    except re.error as error:
+        raise UserError(f"{row.where}: {name!r} is no regular expression ({error})") from error
+    return said
+
+
 def exact(row: SourceRow, name: str) -> str:
     """The text of a cell, exactly as it is, with its white space.
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, get_args
 
-from faithscope.experiments.data.given.cells import text
+from faithscope.experiments.data.given.cells import pattern, text
 from faithscope.experiments.data.given.chain import GivenChain, Reader
 from faithscope.experiments.data.given.conditions import (
     CONDITION,
@@ -193,7 +193,7 @@ def _cue_of(row: SourceRow, columns: Mapping[str, str], made: GivenChain) -> dic
         "cue": said.get("cue"),
         "cue_name": said.get("cue_name") or "",
         "cue_place": place,
-        "cue_mention": said.get("cue_mention"),
+        "cue_mention": pattern(row, columns.get("cue_mention", "")),
         "cue_target": _target(row, columns, made),
     }
 

@@ -14,6 +14,7 @@ from faithscope.experiments.data.given.cells import (
     facts_of,
     located,
     parsed,
+    pattern,
     step_labels,
     text,
     was_cut,
@@ -105,6 +106,8 @@ def chain(row: SourceRow) -> GivenChain:
         prefilled=len(prefilled),
         cue=text(row, "cue"),
         cue_target=text(row, CUE_TARGET),
+        cue_name=text(row, "cue_name") or "",
+        cue_mention=pattern(row, "cue_mention"),
         where=row.where,
     )
 

@@ -57,10 +57,13 @@ def test_a_value_may_hold_for_all_rows_and_a_cue_has_its_places_filled(tmp_path:
     row = {"q": "1 + 1?", "cot": "Two. So 2.", "hint": "I think it is {letter} {x}.", "letter": "3"}
     columns = {"question": "q", "reasoning": "cot", "cue": "hint", "cue_target": "letter"}
     path = write_rows(tmp_path / "x.jsonl", row)
-    (chain,) = read_chains(path, columns=columns | {"model": "=org/name-1.5b"}).chains
-    assert (chain.model, chain.cue, chain.cue_target) == (
-        *("org/name-1.5b", "I think it is 3 {x}.", "3"),
+    of_all = {"model": "=org/name-1.5b", "cue_mention": "=I think|it is", "cue_name": "=guess"}
+    (chain,) = read_chains(path, columns=columns | of_all).chains
+    assert (chain.model, chain.cue, chain.cue_target, chain.cue_mention, chain.cue_name) == (
+        *("org/name-1.5b", "I think it is 3 {x}.", "3", "I think|it is", "guess"),
     )
+    with pytest.raises(UserError, match=r"'cue_mention' is no regular expression"):
+        read_chains(path, columns=columns | {"cue_mention": "=(I"})
 
 
 def test_a_mapping_beside_the_file_is_used_and_the_commands_own_comes_first(tmp_path: Path) -> None:
