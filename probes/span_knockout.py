@@ -348,25 +348,17 @@ def _written(
     if under:
         draws = {name: getattr(settings, name) for name in _OF_WRITING if name != "writes"}
         fields = written_under(model, trace, asking, under, **draws)
-    return [
-        record(
-            trace,
-            "span_knockout",
-            f"{cut.name}.written",
-            settings.seed,
-            cut=cut.name,
-            reading="generated",
-            **{"excluded": why[cut.name]}
-            if cut.name in why
-            else {
-                **cut.sides,
-                "gold": trace.question.gold,
-                **fields[cut.name],
-                "dtype": model.dtype,
-            },
+    records = []
+    for cut in settings.cuts:
+        of_cut: dict[str, Any] = {"excluded": why.get(cut.name)}
+        if cut.name not in why:
+            of_cut = {**cut.sides, "gold": trace.question.gold, **fields[cut.name]}
+            of_cut |= {"dtype": model.dtype}
+        about: dict[str, Any] = {"cut": cut.name, "reading": "generated"} | of_cut
+        records.append(
+            record(trace, "span_knockout", f"{cut.name}.written", settings.seed, **about)
         )
-        for cut in settings.cuts
-    ]
+    return records
 
 
 def edges_of(cut: Cut, found: Found, length: int) -> list[Edge] | str:

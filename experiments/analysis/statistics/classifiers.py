@@ -164,7 +164,7 @@ class Span:
         """Weights on `rows` as weights on features as they are, and what is to be added to the
         intercept."""
         if self._corner is not None:
-            weights = self._whole.T @ solve_triangular(self._corner, weights, lower=True, trans="T")
+            weights = self._whole.T @ solve_triangular(self._corner, weights, lower=True, trans=1)
         own = weights / self._scale
         return own, -float(own @ self._mean)
 
