@@ -14,7 +14,7 @@ from functools import cached_property
 from jaxtyping import Float
 from torch import Tensor
 
-from faithscope.interp.hook_names import SITES, Place, Site, place_of
+from faithscope.interp.hook_names import SITES, Place, Site, edited_place
 
 Span = tuple[int, int]
 """Half-open span of positions, counted from the first token of the branch."""
@@ -180,10 +180,7 @@ def _place(what: str, site: str, layer: int | None) -> Place:
         return Place(site, layer)
     if site in SITES:
         raise ValueError(f"{what}: site {site!r} without a layer; give one, from 0")
-    place = place_of(site)
-    if place.layer < 0:
-        raise ValueError(f"{what}: {site} is the stream before the first layer; no edit reaches it")
-    return place
+    return edited_place(site)
 
 
 def _check_span(what: str, span: tuple[int, int | None]) -> None:

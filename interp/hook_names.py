@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from collections.abc import Iterable
 from typing import Literal, NamedTuple, get_args
 
 from faithscope.interp.errors import UserError
@@ -56,3 +57,24 @@ def place_of(name: str) -> Place:
         )
     site, off = HOOKS[hook]
     return Place(site, int(layer[1]) + off)
+
+
+def edited_place(name: str) -> Place:
+    """The place that a hook name stands for, if an edit can write to it.
+
+    Raises:
+        UserError: as `place_of`, or no edit reaches the place.
+    """
+    place = place_of(name)
+    if place.layer < 0:
+        raise UserError(f"{name} is the stream before the first layer; no edit reaches it")
+    return place
+
+
+def beyond(names: Iterable[str], n_layers: int) -> str | None:
+    """What is wrong with the first hook name whose block a model of `n_layers` lacks; None if it
+    has all."""
+    for name in names:
+        if int(name.split(".")[1]) >= n_layers:
+            return f"{name} is not there; the model has blocks.0 to blocks.{n_layers - 1}"
+    return None

@@ -25,7 +25,7 @@ from pydantic import (
 )
 
 from faithscope.interp.errors import UserError
-from faithscope.interp.hook_names import SITES, Site, place_of
+from faithscope.interp.hook_names import SITES, Site, beyond, place_of
 from faithscope.interventions import Trace
 from faithscope.probes.framing import Asking, prefix_ids
 from faithscope.probes.label_settings import ReadsLabels
@@ -107,10 +107,11 @@ class StatesSettings(TakesSpans, ReadsLabels):
             own = self.layers
             few = chosen_layers(n_layers, own) if isinstance(own, int | None) else own
             of = {site: set(few) for site in self.sites}
-        if beyond := sorted({layer for own in of.values() for layer in own if layer > n_layers}):
-            key = "hooks" if self.hooks else "layers"
+        if problem := beyond(self.hooks, n_layers):
+            raise UserError(f"states.hooks: {problem}")
+        if too_deep := sorted({layer for own in of.values() for layer in own if layer > n_layers}):
             there = f"the model has layers 1 to {n_layers}"
-            raise UserError(f"states.{key}: layer {beyond[0]} is not there; {there}")
+            raise UserError(f"states.layers: layer {too_deep[0]} is not there; {there}")
         return {site: tuple(sorted(of[site])) for site in SITES if site in of}
 
     def misfit_with(self, model: ModelFacts) -> str | None:

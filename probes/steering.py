@@ -20,10 +20,11 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self, cast
 
 import numpy as np
 from pydantic import (
+    AfterValidator,
     AllowInfNan,
     Field,
     StrictBool,
@@ -33,8 +34,8 @@ from pydantic import (
     model_validator,
 )
 
-from faithscope.interp.errors import NoRoom, UserError
-from faithscope.interp.hook_names import Site
+from faithscope.interp.errors import NoRoom, UserError, did_you_mean
+from faithscope.interp.hook_names import SITES, Place, Site, beyond, edited_place
 from faithscope.interventions import Trace
 from faithscope.probes.cues import mentions
 from faithscope.probes.framing import Asking, Cue
@@ -59,6 +60,24 @@ Layer = Annotated[StrictInt, Field(ge=1)]
 Coefficient = Annotated[StrictFloat | StrictInt, AllowInfNan(False)]
 
 
+def _site(name: str) -> str:
+    """
+    Raises:
+        ValueError: it is neither a site nor the hook name of a place that an edit reaches.
+    """
+    if name in SITES:
+        return name
+    if "." not in name:
+        guess = did_you_mean(name, SITES) or f"; there are {', '.join(SITES)}"
+        raise ValueError(f"unknown site {name!r}{guess}, or a hook name (model.hook_names())")
+    edited_place(name)
+    return name
+
+
+SiteName = Annotated[StrictStr, AfterValidator(_site)]
+"""A site, or TransformerLens' name of a place that an edit reaches."""
+
+
 class SteeringSettings(Settings):
     """Writing while a direction is added to activations, or removed from them."""
 
@@ -73,9 +92,10 @@ class SteeringSettings(Settings):
     layers: Some[Layer] | None = None
     """Layers at which it is added, one at a time: l is the stream after layer l, from 1. null is
     the direction's own layer, or the middle one of a model without a direction."""
-    sites: Some[Site] | None = None
-    """Places in a layer, one at a time: `residual`, or the output of `attention` or `mlp`. null is
-    the direction's own."""
+    sites: Some[SiteName] | None = None
+    """Places in a layer, one at a time: `residual`, or the output of `attention` or `mlp`. Or
+    places with their layers, by TransformerLens' names (`blocks.11.hook_resid_post`), without
+    `layers`. null is the direction's own."""
     positions: Literal["reasoning", "all", "answer"] = "reasoning"
     """Tokens at which it is added: from the last token of the prompt on, so that every written
     token is computed under it (`reasoning`); those of the prompt as well (`all`); or from the last
@@ -108,7 +128,29 @@ class SteeringSettings(Settings):
             raise ValueError("controls: 0 without a direction leaves nothing to add; give one")
         if self.temperature == 0 and self.samples > 1:
             raise ValueError("temperature: at 0 all samples are alike; set samples to 1")
+        if self.hooks and (self.layers is not None or len(self.hooks) < len(self.sites or ())):
+            raise ValueError(
+                f"sites: {self.hooks[0]} has its layer in its name; name no other sites and leave "
+                "layers out, or give sites and layers"
+            )
         return self
+
+    @property
+    def hooks(self) -> tuple[str, ...]:
+        """The sites that are hook names."""
+        return tuple(name for name in self.sites or () if name not in SITES)
+
+    def places(self, direction: Direction | None, n_layers: int) -> list[Place]:
+        """The places at which a direction is added, each once; layers from 0."""
+        if self.hooks:
+            return list(dict.fromkeys(map(edited_place, self.hooks)))
+        sites, layers = self.sites, self.layers
+        if sites is None:
+            sites = ("residual" if direction is None else direction.site,)
+        if layers is None:
+            own = None if direction is None else direction.layer
+            layers = ((n_layers + 1) // 2 if own is None else own,)
+        return [Place(cast("Site", site), layer - 1) for site in sites for layer in layers]
 
     def file_of(self, model: str) -> str | None:
         """The file with the direction of a model; None without one."""
@@ -181,16 +223,17 @@ class SteeringSettings(Settings):
                 f"direction: {self.file_of(model.name)} is of {made_of}, not of {model.name}; take "
                 "a direction of this model, or set steering.of_any_model to true"
             )
-        if d is not None and d.layer is None and self.layers is None:
+        if d is not None and d.layer is None and self.layers is None and not self.hooks:
             return (
                 f"layers: {self.file_of(model.name)} does not say which layer {d.name!r} is of; "
                 "give layers"
             )
-        layers = self.layers or ((d.layer,) if d is not None and d.layer else ())
-        beyond = [x for x in layers if model.n_layers is not None and x > model.n_layers]
-        if beyond:
-            return f"layers: {model.name} has layers 1 to {model.n_layers}, not {beyond[0]}"
-        return None
+        if (n := model.n_layers) is None:
+            return None
+        if problem := beyond(self.hooks, n):
+            return f"sites: {problem}"
+        too_deep = [x.layer + 1 for x in self.places(d, n) if x.layer >= n]
+        return f"layers: {model.name} has layers 1 to {n}, not {too_deep[0]}" if too_deep else None
 
 
 def _doses(settings: SteeringSettings) -> int:
@@ -391,37 +434,31 @@ def _all_doses(
 
     from faithscope.interp.edits import Steer
 
-    layers, sites = settings.layers, settings.sites
-    if layers is None:
-        own = None if direction is None else direction.layer
-        layers = ((model.n_layers + 1) // 2 if own is None else own,)
-    if sites is None:
-        sites = ("residual" if direction is None else direction.site,)
-    lengths, positions, doses = chain.lengths(model, sites), (chain.first, None), []
+    places, positions, doses = settings.places(direction, model.n_layers), (chain.first, None), []
+    lengths = chain.lengths(model, list(dict.fromkeys(place.site for place in places)))
     width = model.hf.config.get_text_config().hidden_size
-    for site in sites:
-        for layer in layers:
-            stream = lengths[site][layer - 1]
-            own = None if direction is None else direction.vector.numpy()
-            size = stream
-            if direction is not None and settings.unit == "direction":
-                size = direction.norm
-            elif direction is not None and own is not None:
-                own = own * np.float32(stream / direction.norm)
-            vectors = [] if own is None else [_Vector(DIRECTION, None, own)]
-            for i in range(1, settings.controls + 1):
-                drawn = np.random.default_rng([settings.seed, i]).standard_normal(width)
-                drawn *= size / np.linalg.norm(drawn)
-                vectors.append(_Vector(CONTROL, i, drawn.astype(np.float32)))
-            for kind, control, values in vectors:
-                of = partial(Dose, site, layer, kind, control, size, stream)
-                x = torch.from_numpy(values)
-                for c in map(float, settings.coefficients):
-                    steer = Steer(site, layer - 1, x, c, positions) if c else None
-                    doses.append(of(ADDED, c, steer))
-                if settings.ablate:
-                    steer = Steer(site, layer - 1, x, positions=positions, ablate=True)
-                    doses.append(of(REMOVED, None, steer))
+    for site, layer in places:
+        stream = lengths[site][layer]
+        own = None if direction is None else direction.vector.numpy()
+        size = stream
+        if direction is not None and settings.unit == "direction":
+            size = direction.norm
+        elif direction is not None and own is not None:
+            own = own * np.float32(stream / direction.norm)
+        vectors = [] if own is None else [_Vector(DIRECTION, None, own)]
+        for i in range(1, settings.controls + 1):
+            drawn = np.random.default_rng([settings.seed, i]).standard_normal(width)
+            drawn *= size / np.linalg.norm(drawn)
+            vectors.append(_Vector(CONTROL, i, drawn.astype(np.float32)))
+        for kind, control, values in vectors:
+            of = partial(Dose, site, layer + 1, kind, control, size, stream)
+            x = torch.from_numpy(values)
+            for c in map(float, settings.coefficients):
+                steer = Steer(site, layer, x, c, positions) if c else None
+                doses.append(of(ADDED, c, steer))
+            if settings.ablate:
+                steer = Steer(site, layer, x, positions=positions, ablate=True)
+                doses.append(of(REMOVED, None, steer))
     return doses
 
 

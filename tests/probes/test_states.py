@@ -95,6 +95,9 @@ def test_what_is_not_there_is_refused() -> None:
         "layers: layer 9 is not there; the model has layers 1 to 3"
     )
     assert settings(layers=[1, 3]).misfit_with(facts) is None
+    assert settings(hooks=["blocks.3.hook_resid_pre"]).misfit_with(facts) == (
+        "hooks: blocks.3.hook_resid_pre is not there; the model has blocks.0 to blocks.2"
+    )
     with pytest.raises(ValueError, match=r"unknown hook name 'blocks\.1\.hook_q'"):
         settings(hooks=["blocks.1.hook_q"])
     with pytest.raises(ValueError, match="pool to mean or last"):

@@ -179,6 +179,22 @@ def test_texts_and_damage_are_those_of_plain_forwards(llama: Model, tmp_path: Pa
     assert scaled["nll"] == pytest.approx(-same.log_probs.mean(), abs=1e-4)
 
 
+def test_hook_names_are_sites_with_their_layers(llama: Model, tmp_path: Path) -> None:
+    trace = written(llama)
+    bare = save_directions(tmp_path / "d.safetensors", [Direction("v", torch.ones(64))])
+    names = ("blocks.1.hook_resid_pre", "blocks.0.hook_resid_post", "blocks.2.hook_mlp_out")
+    common = SteeringSettings(direction=str(bare), samples=1, max_new_tokens=3, controls=0)
+    hooked = common.model_copy(update={"sites": names})
+    records = steering(llama, trace, asking(), hooked)
+    one = common.model_copy(update={"sites": ("residual",), "layers": (1,)})
+    other = common.model_copy(update={"sites": ("mlp",), "layers": (3,)})
+    apart = [r for s in (one, other) for r in steering(llama, trace, asking(), s)]
+    assert records == apart
+    beyond = common.model_copy(update={"sites": ("blocks.3.hook_resid_pre",)})
+    with pytest.raises(UserError, match=r"steering\.sites: blocks\.3\.hook_resid_pre is not there"):
+        steering(llama, trace, asking(), beyond)
+
+
 def test_samples_share_their_draws_and_shares_are_of_known_answers(llama: Model) -> None:
     trace = replace(written(llama), answer=None)
     settings = SteeringSettings(samples=3, max_new_tokens=8, controls=2, coefficients=(0.0, 1.0))
@@ -234,12 +250,14 @@ def test_a_direction_that_does_not_fit_is_refused_before_weights_are_read(
         ("no direction 'w': it holds v", {"direction": str(bare), "name": "w"}, {}),
         ("is quantised, so that", {"direction": str(bare), "layers": [1]}, {"quantize": "8bit"}),
         ("has layers 1 to 3, not 7", {"layers": [7]}, {}),
+        ("blocks.3.hook_mlp_out is not there", {"sites": ["blocks.3.hook_mlp_out"]}, {}),
         ("is of org/other, not of .*of_any_model to true", {"direction": other}, {}),
     ):
         with pytest.raises(ConfigError, match=match) as refused:
             planned(section, **how)
         assert str(refused.value).startswith("steering.")
     planned({"direction": str(bare), "layers": [2]})
+    planned({"direction": str(bare), "sites": "blocks.2.hook_attn_out"})
     planned({"direction": other, "of_any_model": True})
     with pytest.raises(ValueError, match=r"steering\.direction: 'other' is no model of this run"):
         planned({"direction": {"other": str(bare)}, "layers": [2]})
@@ -266,7 +284,13 @@ def test_what_settings_cannot_mean_is_refused(llama: Model) -> None:
         "leaves nothing to add": {"controls": 0},
         "all samples are alike": {"temperature": 0.0},
         "greater than or equal to 1": {"layers": (0,)},
-        "Input should be 'residual'": {"sites": ("head",)},
+        "unknown site 'residul'; did you mean 'residual'": {"sites": ("residul",)},
+        "unknown site 'head'; there are residual, attention, mlp, or a hook": {"sites": ("head",)},
+        "nearest here: blocks.2.hook_attn_out": {"sites": ("blocks.2.attn_out",)},
+        "the stream before the first layer; no edit": {"sites": ("blocks.0.hook_resid_pre",)},
+        "blocks.1.hook_mlp_out has its layer": {"sites": ("blocks.1.hook_mlp_out",), "layers": [1]},
+        "blocks.0.hook_mlp_out has its": {"sites": ("residual", "blocks.0.hook_mlp_out")},
+        "'mlp' is listed twice": {"sites": ("mlp", "mlp")},
     }.items():
         with pytest.raises(ValidationError, match=match):
             SteeringSettings(**values)  # pyright: ignore
