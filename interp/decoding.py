@@ -87,7 +87,6 @@ class Decode:
         self._edits = [tuple(e) for e in edits] if edits else [()] * len(paths)
         self._changes: hooks.Placed | None = None
         rows = Rows(paths)
-        self.lengths = rows.lengths
         self.at = rows.longest - 1
         self._block = block or min(room, BLOCK)
         self._home = next(iter(cache.devices), torch.device("cpu"))
@@ -99,7 +98,7 @@ class Decode:
         }
         self.layout = 0
         """Changes whenever the shapes of a step do."""
-        self._pad = (rows.longest - self.lengths)[:, None]
+        self._pad = (rows.longest - rows.lengths)[:, None]
         self._positions = positions
         self._masks: dict[tuple[Any, ...], Tensor | None] = {}
         self._clocks: dict[torch.device, _Clock] = {}
@@ -159,7 +158,12 @@ class Decode:
         for clock in self._clocks.values():
             clock.at += 1
         if any(k.shape[2] <= self.at for k, _ in self.layers.values()):
-            self._replace(self._grown)
+            # columns that only sequences of the past needed are taken again
+            spare = self._spare()
+            if spare < self._block:
+                self._replace(self._grown)
+            else:
+                self._move(spare)
 
     def forget(self) -> None:
         """Forget what was made for the step at hand, which its layers share."""
@@ -168,16 +172,69 @@ class Decode:
 
     def keep(self, rows: Tensor) -> None:
         """Drop every sequence but `rows`, and the columns that no remaining sequence needs."""
-        self._pad, self.lengths = self._pad[rows], self.lengths[rows]
+        self._pad = self._pad[rows]
         self._edits = [self._edits[i] for i in rows.tolist()]
-        self._changes = None
-        spare = int(self._pad.min())
-        if self.static:
-            spare -= spare % 8
+        self._forget_edits()
+        spare = self._spare()
         self._pad = self._pad - spare
         self.at -= spare
-        self._edited.clear()
         self._replace(lambda x: x[sent(rows, x.device), :, spare:])
+
+    def put(
+        self,
+        places: Sequence[int],
+        cache: KeyValues,
+        paths: Sequence[Sequence[int]],
+        edits: Sequence[Sequence[Edit]] | None = None,
+        *,
+        spend: bool = False,
+    ) -> None:
+        """Begin sequences of a cached forest in the places of others, which have ended, or in new
+        ones behind them; shapes change only where there are not yet places or columns enough.
+
+        Args:
+            spend: as for `Decode`.
+        """
+        rows = Rows(paths)
+        before = max(0, rows.longest - 1 - self.at)
+        if self.static:
+            before += -before % 8
+        behind = max(0, max(places) + 1 - len(self._pad))
+        if before or behind:
+            self.at += before
+            self._pad = nn.functional.pad(self._pad + before, (0, 0, 0, behind))
+            self._edits += [()] * behind
+            self._replace(lambda x: nn.functional.pad(x, (0, 0, before, 0, 0, 0, 0, behind)))
+        for i, place in enumerate(places):
+            self._edits[place] = tuple(edits[i]) if edits else ()
+        self._forget_edits()
+        at, stop = torch.tensor(places), self.at + 1
+        self._pad[at] = (stop - rows.lengths)[:, None]
+        for clock in self._clocks.values():
+            clock.pad.copy_(self._pad, non_blocking=True)
+        for layer, pair in self.layers.items():
+            for x, new in zip(pair, cache.rows(layer, rows, 0, spend=spend), strict=True):
+                x[sent(at, x.device), :, stop - rows.longest : stop] = new
+
+    def _forget_edits(self) -> None:
+        self._changes = None
+        self._edited.clear()
+
+    def _spare(self) -> int:
+        """Number of leading columns that no sequence needs."""
+        spare = int(self._pad.min())
+        return spare - spare % 8 if self.static else spare
+
+    def _move(self, spare: int) -> None:
+        """Take the first columns away and make room behind the others, with no shape changed."""
+        for pair in self.layers.values():
+            for x in pair:
+                x[:, :, : self.at - spare] = x[:, :, spare : self.at].clone()
+        self.at -= spare
+        self._pad = self._pad - spare
+        for clock in self._clocks.values():
+            clock.at -= spare
+            clock.pad -= spare
 
     def _replace(self, make: Callable[[Tensor], Tensor]) -> None:
         """Replace keys and values by `make`, one tensor at a time: only one is held twice."""
@@ -327,7 +384,6 @@ class Shared(Decode):
             block=len(paths) * min(room, BLOCK),
         )
         self._edits = [tuple(e) for e in edits] if edits else [()] * len(paths)
-        self.lengths = torch.tensor([len(path) for path in paths])
         size = next(k.shape[2] for k, _ in self.layers.values())
         held, depth = torch.zeros(len(paths), size, dtype=torch.bool), torch.zeros(size).long()
         for row, path in zip(held, paths, strict=True):
@@ -337,7 +393,7 @@ class Shared(Decode):
             device: _Trunk(
                 sent(held, device),
                 sent(depth, device),
-                sent(self.lengths - 1, device),
+                sent(torch.tensor([len(path) - 1 for path in paths]), device),
                 self._last(len(paths), device),
             )
             for device in {k.device for k, _ in self.layers.values()}
@@ -368,10 +424,8 @@ class Shared(Decode):
 
     def keep(self, rows: Tensor) -> None:
         """Drop every sequence but `rows`; what only others wrote stays, unseen."""
-        self.lengths = self.lengths[rows]
         self._edits = [self._edits[i] for i in rows.tolist()]
-        self._changes = None
-        self._edited.clear()
+        self._forget_edits()
         self.layout += 1
         for device, trunk in self._trunks.items():
             at = sent(rows, device)

@@ -20,14 +20,14 @@ class Penalty:
 
     def __init__(self, prompts: Sequence[Sequence[int]], penalty: float) -> None:
         self._prompts, self._penalty = prompts, penalty
-        # per row being decoded, (V,) bool of the tokens seen; other rows take no memory
+        self._written: dict[int, list[int]] = {}
+        # (V,) bool of the tokens seen, of the rows of the latest call alone
         self._seen: dict[int, Tensor] = {}
 
     def before(self, choose: Choose) -> Choose:
         """`choose` on penalised (B, V) float32 logits; the tokens it chooses then count as seen."""
 
         def chosen(logits: Tensor, rows: list[int]) -> Tensor:
-            # rows not in this call have ended, or are yet to begin
             self._seen = {r: self._of(r, logits) for r in rows}
             seen = torch.stack([self._seen[r] for r in rows])
             x = logits.float()
@@ -37,6 +37,7 @@ class Penalty:
             )
             for row, token in zip(rows, tokens.tolist(), strict=True):
                 self._seen[row][token] = True
+                self._written.setdefault(row, []).append(token)
             return tokens
 
         return chosen
@@ -45,5 +46,6 @@ class Penalty:
         if row in self._seen:
             return self._seen[row]
         seen = torch.zeros(logits.shape[-1], dtype=torch.bool, device=logits.device)
-        seen[torch.as_tensor(list(self._prompts[row]), device=logits.device)] = True
+        ids = [*self._prompts[row], *self._written.get(row, ())]
+        seen[torch.as_tensor(ids, device=logits.device)] = True
         return seen
