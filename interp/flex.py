@@ -8,6 +8,7 @@ where one masked call computes all of them.
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,12 +18,14 @@ import torch
 from einops import rearrange
 from numpy.typing import NDArray
 from torch import Tensor
+from torch._inductor.runtime.cache_dir_utils import default_cache_dir
 from torch.nn.attention.flex_attention import AuxRequest, BlockMask, flex_attention
 from transformers import PreTrainedModel
 
 from faithscope.interp.forest import Forest
 from faithscope.interp.masks import EVERYTHING, Cut, Reach
 from faithscope.interp.placement import sent
+from faithscope.interp.sources import cache_dir
 
 SIZE = 128
 """Queries and keys of a block; the kernel's own default."""
@@ -203,13 +206,32 @@ def _capped(softcap: float, device: torch.device) -> Mod:
     return score
 
 
+def kernel_cache() -> str:
+    """The folder of compiled kernels: `TORCHINDUCTOR_CACHE_DIR` where the user set it, else one in
+    the package's cache folder, which the nodes of a cluster share; PyTorch's own default is in a
+    temporary folder of each machine, and serves only if the cache folder cannot be written."""
+    usual = default_cache_dir()
+    # importing PyTorch's compiler sets the variable to its default
+    stated = os.environ.get("TORCHINDUCTOR_CACHE_DIR", usual)
+    if stated != usual:
+        return stated
+    kernels = cache_dir() / "kernels"
+    try:
+        kernels.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return usual
+    return str(kernels) if os.access(kernels, os.W_OK) else usual
+
+
 @functools.cache
 def compiled() -> Callable[..., Any]:
     """FlexAttention compiled for inputs of any length; it takes seconds at the first call.
 
-    Each model of a process has graphs of its own, for full reach and windows, with and without
-    knockouts. Past PyTorch's usual limit of eight it would run uncompiled and hold every score.
+    Kernels are kept in `kernel_cache()`, from which later processes load them. Each model of a
+    process has graphs of its own, for full reach and windows, with and without knockouts. Past
+    PyTorch's usual limit of eight it would run uncompiled and hold every score.
     """
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = kernel_cache()
     torch._dynamo.config.recompile_limit = max(torch._dynamo.config.recompile_limit, _GRAPHS)
     return torch.compile(flex_attention, dynamic=True, fullgraph=True)
 
@@ -239,8 +261,9 @@ def attend(
     run: Callable[..., Any] = flex_attention if query.device.type == "cpu" else compiled()
     found = run(
         query,
-        key,
-        value,
+        # part of a longer cache would be compiled apart from all of a cache
+        key.contiguous(),
+        value.contiguous(),
         block_mask=blocks,
         score_mod=None if softcap is None else _capped(softcap, query.device),
         scale=scaling,

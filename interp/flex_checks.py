@@ -52,6 +52,14 @@ class _Call:
         sink = self.options.get("s_aux") is not None
         return (*shapes, self.query.dtype, self.query.device, self.reach, sink, *given)
 
+    def laid_out(self, query: Tensor) -> Tensor:
+        """A query in the layout that the model gives its own, by token or by head: the kernel is
+        compiled for each."""
+        by_token = self.query.stride(2) > self.query.stride(1)
+        if by_token:
+            return query.transpose(1, 2).contiguous().transpose(1, 2)
+        return query.contiguous()
+
 
 class _Calls:
     """A session that keeps what every layer attends with, and attends to nothing."""
@@ -127,7 +135,7 @@ def _fault(call: _Call, forest: Forest, longest: int) -> str | None:
             query.shape[1],
         )
         keys = key[:, :, :stop], value[:, :, :stop]
-        out = flex.attend(query[:, :, start:stop], *keys, blocks, **call.options)[0]
+        out = flex.attend(call.laid_out(query[:, :, start:stop]), *keys, blocks, **call.options)[0]
         gap = (out.float() - right[start:stop]).pow(2).mean(-1).sqrt() / size[start:stop]
         off = gap.amax(-1)
         if not bool((off <= sound).all()):

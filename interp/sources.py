@@ -7,6 +7,7 @@ Under `cache_dir()`:
 
     packaged/NAME.gguf                 as fetched
     converted/NAME-DIGEST-RECIPE/      the same weights as transformers loads them
+    kernels/                           FlexAttention, compiled for the GPUs that used it
 """
 
 from __future__ import annotations
@@ -100,7 +101,8 @@ PACKAGED: dict[str, Packaged] = {
 
 
 def cache_dir() -> Path:
-    """The folder of fetched and converted weights; `FAITHSCOPE_CACHE` moves it."""
+    """The folder of fetched and converted weights and compiled kernels; `FAITHSCOPE_CACHE` moves
+    it."""
     return Path(os.environ.get("FAITHSCOPE_CACHE") or user_cache_dir("faithscope")).absolute()
 
 

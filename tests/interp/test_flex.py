@@ -1,5 +1,6 @@
 """FlexAttention over a trie: its blocks, and the compiled kernel."""
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 from families import bushy
 from tiny_models import tiny
 from torch._dynamo.utils import counters
+from torch._inductor.runtime.cache_dir_utils import default_cache_dir
 from torch.nn.attention.flex_attention import flex_attention
 from torch.nn.functional import scaled_dot_product_attention
 
@@ -193,3 +195,37 @@ def test_the_compiled_kernel_equals_one_by_one(family: str):
         compiled.append(counters["stats"]["unique_graphs"])
     # other shapes, masks and windows are no other kernels
     assert compiled[-1] == compiled[-2] == compiled[-3]
+
+
+def test_compiled_kernels_are_kept_where_later_processes_and_nodes_find_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("FAITHSCOPE_CACHE", str(tmp_path / "cache"))
+    # what importing PyTorch's compiler sets
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", default_cache_dir())
+    flex.compiled.__wrapped__()
+    assert os.environ["TORCHINDUCTOR_CACHE_DIR"] == str(tmp_path / "cache" / "kernels")
+    assert (tmp_path / "cache" / "kernels").is_dir()
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "stated"))
+    assert flex.kernel_cache() == str(tmp_path / "stated")
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR")
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("FAITHSCOPE_CACHE", str(tmp_path / "file"))
+    assert flex.kernel_cache() == default_cache_dir()
+
+
+def test_what_the_checks_at_load_compile_serves_every_later_pack(monkeypatch):
+    torch._dynamo.reset()
+    counters.clear()
+    run = torch.compile(flex_attention, dynamic=True, backend="eager", fullgraph=True)
+    sent = flex.sent
+    monkeypatch.setattr(flex, "flex_attention", run)
+    # as on a GPU, tables of blocks are copies
+    monkeypatch.setattr(flex, "sent", lambda x, device: sent(x, device).clone())
+    tree = Tree.of(tiny("llama", max_position_embeddings=2_048), 0)
+    tree.model.chunk = 516
+    assert verify._flex_fault(tree) is None
+    compiled = counters["stats"]["unique_graphs"]
+    # a pack in one forward, one in several, and one whose last forward has few nodes
+    for seed, (steps, length) in enumerate([(3, 40), (5, 60), (2, 260)]):
+        branches = [Branch(tuple(s)) for s in sequences(seed, steps, length)]
+        tree.model.run(branches, execution="flex")
+        assert counters["stats"]["unique_graphs"] == compiled
