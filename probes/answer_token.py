@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from faithscope.probes.framing import naming
 
 if TYPE_CHECKING:
+    from jaxtyping import Float
     from torch import Tensor
 
     from faithscope.interp.model import Model

@@ -40,7 +40,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from jaxtyping import Float
 from numpy.typing import NDArray
 
 from faithscope.interventions import Trace, remove_step, truncate_after_step, truncate_after_token
@@ -50,6 +49,8 @@ from faithscope.probes.framing import Arm, Asking, ask_arms, naming
 from faithscope.probes.record import Record, number, record
 
 if TYPE_CHECKING:
+    from jaxtyping import Float
+
     from faithscope.interp.model import Model
 
 SURPRISALS = ("surprisal", "peak_surprisal", "excess_surprisal")

@@ -54,7 +54,7 @@ left for it."""
 class Turn(BaseModel):
     """One turn of an earlier exchange, by the user or by the assistant."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     user: StrictStr | None = None
     assistant: StrictStr | None = None
@@ -68,7 +68,7 @@ class DeclaredCue(BaseModel):
             template of the known places, or target and text do not fit each other.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     name: Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][\w.-]*$")]
     """Name of the cue in records and tables."""

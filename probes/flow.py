@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy.typing import NDArray
 
 from faithscope.interventions import Trace
@@ -25,6 +24,7 @@ from faithscope.probes.record import NO_STREAM, Record, number, numbers, record
 from faithscope.probes.settings import Execution, Settings
 
 if TYPE_CHECKING:
+    from jaxtyping import Float
     from torch import Tensor
 
     from faithscope.interp.forest import Branch

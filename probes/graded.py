@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
+
+if TYPE_CHECKING:
+    from jaxtyping import Float
 
 NLDD_TIE = 1e-6
 """Largest logit difference that counts as a tie, in nats: NLDD of a tie is 0 by definition."""

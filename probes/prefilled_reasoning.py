@@ -15,7 +15,6 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 from pydantic import Field, StrictInt
 
 from faithscope.interventions import Trace
@@ -36,6 +35,8 @@ from faithscope.probes.settings import Execution, Settings
 from faithscope.probes.text_model import cost_of
 
 if TYPE_CHECKING:
+    from jaxtyping import Float
+
     from faithscope.interp.model import Model
 
 NO_REGION, NO_GOLD = "no_prefilled_reasoning", "no_gold_answer"

@@ -105,7 +105,7 @@ class Settings(BaseModel):
         pydantic.ValidationError (a ValueError): a setting is unknown, or out of its bounds.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     OF_A_CALL: ClassVar[tuple[str, ...]] = ("seed", "execution")
     """Names of settings that a config does not hold for each probe."""

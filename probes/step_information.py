@@ -32,7 +32,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from numpy.typing import NDArray
 
 from faithscope.interventions import (
@@ -49,6 +48,8 @@ from faithscope.probes.edited import Run, Scored, Scoring, scored
 from faithscope.probes.framing import BASELINE, Arm, Asking
 
 if TYPE_CHECKING:
+    from jaxtyping import Float
+
     from faithscope.interp.model import Model
 
 KINDS = ("real", "removed", "corrupted", "replaced")

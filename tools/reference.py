@@ -7,12 +7,16 @@ made from the code's declarations and `docs/planted.csv`; a test checks that the
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
+from itertools import pairwise
 from pathlib import Path
+from textwrap import dedent
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -121,6 +125,20 @@ def _value(value: Any) -> str:
     return str(value).replace("\n", "⏎") if isinstance(value, str) else shown(value)
 
 
+@cache
+def _meanings(kind: type[BaseModel]) -> Mapping[str, str]:
+    """Field of a config class -> the text below it; pydantic would read the sources of all classes
+    at the start of every command."""
+    found = {}
+    for cls in (c for c in reversed(kind.__mro__) if issubclass(c, BaseModel) and c != BaseModel):
+        (tree,) = ast.parse(dedent(inspect.getsource(cls))).body
+        assert isinstance(tree, ast.ClassDef)
+        for field, below in pairwise(tree.body):
+            if isinstance(field, ast.AnnAssign) and isinstance(below, ast.Expr):
+                found[ast.unparse(field.target)] = " ".join(ast.literal_eval(below.value).split())
+    return found
+
+
 def _keys(kind: type[BaseModel], place: str = "") -> Iterator[tuple[str, str, str, str]]:
     for name, field in kind.model_fields.items():
         key = f"{place}{name}"
@@ -130,7 +148,7 @@ def _keys(kind: type[BaseModel], place: str = "") -> Iterator[tuple[str, str, st
             yield from _keys(field.annotation, f"{key}.")
             continue
         may_be = ", ".join(dict.fromkeys(_kinds(field.annotation)))
-        yield f"`{key}`", may_be, _default(field), re.sub(r"\s+", " ", field.description or "")
+        yield f"`{key}`", may_be, _default(field), _meanings(kind).get(name, "")
 
 
 def keys() -> str:

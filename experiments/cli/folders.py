@@ -19,15 +19,18 @@ def status(run: RunFolder) -> int:
     It can be called while the run is at work, and on another machine. If the run was submitted to
     Slurm, the state of its jobs is shown, too.
     """
-    from faithscope.experiments.engine.cluster.jobs import submissions
-    from faithscope.experiments.engine.cluster.state import cluster_state
+    from faithscope.experiments.engine.cluster import FOLDER
     from faithscope.experiments.engine.folder import existing_run
     from faithscope.experiments.engine.status import status as status_of
 
     folder = existing_run(run)
     lines = status_of(folder).lines()
-    if submissions(folder):
-        lines += ["", *cluster_state(folder).lines()]
+    if (folder / FOLDER).is_dir():
+        from faithscope.experiments.engine.cluster.jobs import submissions
+        from faithscope.experiments.engine.cluster.state import cluster_state
+
+        if submissions(folder):
+            lines += ["", *cluster_state(folder).lines()]
     to_output("\n".join(lines))
     return DONE
 

@@ -69,9 +69,7 @@ MOST = 10**15
 class Section(BaseModel):
     """Base of every config section: immutable, refuses unknown keys, infinite numbers and NaN."""
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
     @field_validator("*")
     @classmethod

@@ -13,12 +13,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TextIO
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from typing import TYPE_CHECKING, TextIO
 
 from faithscope.interp.plain import visible
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
 
 _TINY = 0.02
 """Factor on the guessed seconds for a planted model."""
@@ -73,6 +73,9 @@ class Meter:
     def __enter__(self) -> Meter:
         self._started = self._clock()
         if self.stream.isatty():
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn
+
             bar = Progress(
                 BarColumn(bar_width=24),
                 TextColumn("{task.percentage:>3.0f}%"),

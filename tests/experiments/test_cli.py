@@ -104,6 +104,20 @@ def test_help_imports_nothing_that_takes_long() -> None:
     assert "Measure whether a language model" in done.stdout
 
 
+def test_a_status_imports_no_reader_of_questions_and_nothing_that_takes_long() -> None:
+    code = (
+        "import sys, experiments.cli\n"
+        "slow = {'torch', 'transformers', 'pandas', 'scipy', 'matplotlib', 'asyncio', 'rich'}\n"
+        "slow |= {'jaxtyping', 'faithscope.experiments.data.tasks'}\n"
+        "import faithscope.experiments.engine.status\n"
+        "from faithscope.experiments.config.study import STUDIES\n"
+        "assert all(study.stages() for study in STUDIES.values())\n"
+        "assert not slow & set(sys.modules), slow & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_alone_it_says_what_there_is_and_no_summary_is_cut(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from faithscope.experiments.config.api import API, service_of
@@ -29,10 +29,12 @@ from faithscope.experiments.engine.cluster.batch import Job, Server, parts_of
 from faithscope.experiments.engine.cluster.profile import Profile
 from faithscope.experiments.engine.folder import check_config, has_records, take_report, to_yaml
 from faithscope.experiments.engine.models.at_hand import models_of, settings_of
-from faithscope.experiments.engine.run import AnyPlan
 from faithscope.experiments.files import make_folder, write_atomically
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.connection import is_here
+
+if TYPE_CHECKING:
+    from faithscope.experiments.engine.run import AnyPlan
 
 JOBS = "jobs.jsonl"
 

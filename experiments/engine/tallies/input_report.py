@@ -8,12 +8,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import TypeAdapter, ValidationError
 
-from faithscope.experiments.data.tasks.sources.rows import FileRead
 from faithscope.experiments.engine.tallies.reasons import in_words
 from faithscope.experiments.files import StoreError
+
+if TYPE_CHECKING:
+    from faithscope.experiments.data.tasks.sources.rows import FileRead
 
 FILE = "input_report.json"
 """Name of the file in the run folder that holds the input report."""

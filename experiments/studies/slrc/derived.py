@@ -16,7 +16,7 @@ from faithscope.experiments.engine.tallies.chain_faults import (
 )
 from faithscope.experiments.engine.tallies.tally import StageTally
 from faithscope.experiments.engine.traces.endings import is_degenerate, repeats
-from faithscope.experiments.studies.slrc.judges.chains import FILE, read_judged
+from faithscope.experiments.studies.slrc.stages import JUDGED_CHAINS
 from faithscope.probes import PROBES
 
 
@@ -69,8 +69,11 @@ def _of_detectors(run_dir: Path, stored: Mapping[str, Any]) -> list[StageTally]:
 
 def CHAINS(run_dir: Path) -> Mapping[tuple[str, str, str], frozenset[str]]:
     """Faults of the chains that judges alone read, by model (none), data set and id."""
-    if not (run_dir / FILE).is_file():
+    if not (run_dir / JUDGED_CHAINS).is_file():
         return {}
+    # This imports the readers of given chains, which a run of a model's own does without.
+    from faithscope.experiments.studies.slrc.judges.chains import read_judged
+
     found = {}
     for chain in read_judged(run_dir).values():
         text, steps = "".join(chain.steps), [chain.steps[i] for i in chain.places]

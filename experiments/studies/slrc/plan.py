@@ -22,8 +22,8 @@ from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.detectors import plan as detectors
 from faithscope.experiments.studies.slrc.detectors.units import with_units
 from faithscope.experiments.studies.slrc.judges.asking import Item, JudgedUnits
-from faithscope.experiments.studies.slrc.judges.chains import FILE, as_lines_of_json, judged_chain
-from faithscope.experiments.studies.slrc.stages import SHUFFLED
+from faithscope.experiments.studies.slrc.judges.chains import as_lines_of_json, judged_chain
+from faithscope.experiments.studies.slrc.stages import JUDGED_CHAINS, SHUFFLED
 from faithscope.experiments.studies.slrc.units import ChainItem, UnreadChain
 from faithscope.probes import Settings
 from faithscope.probes.label_settings import ReadsLabels
@@ -100,7 +100,7 @@ class ChainsPlan(RunPlan[RunConfig, Item]):
         """Input files of a run: those of its traces, chains that no model reads, labels given by
         `labels.path`, and the prompts of judges."""
         unread = as_lines_of_json(item.chain for item in self._unread)
-        of_traces = {FILE: unread} if self.traces is None else self.traces.inputs()
+        of_traces = {JUDGED_CHAINS: unread} if self.traces is None else self.traces.inputs()
         labels = None if self.labels is None else json_lines(self.labels)
         prompts = below(PROMPTS, as_files(self.judged.forms))
         return {**of_traces, detectors.LABELS: labels, **prompts}

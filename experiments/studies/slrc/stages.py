@@ -18,6 +18,9 @@ from faithscope.probes.label_settings import ReadsLabels
 SHUFFLED, WRITTEN, EDITED = "option_shuffling", "written_edits", "edited_answers"
 """Stages of detectors: the question asked again with shuffled options, edits that a judge writes,
 and the subject's answers to them."""
+JUDGED_CHAINS = "benchmark/chains.jsonl"
+"""Path, below the run folder, of the chains that no model of the run reads, as they were
+judged, one JSON object per line."""
 LEAST_LABEL_MASS = 0.1
 """Default of `report.least_label_mass`."""
 KEPT = "kept"

@@ -16,6 +16,7 @@ from faithscope.experiments.analysis.stored_records import asked_id
 from faithscope.experiments.data.given.chain import GivenChain
 from faithscope.experiments.data.given.steps import labels_of, segments
 from faithscope.experiments.engine.traces.sections import CutConfig
+from faithscope.experiments.studies.slrc.stages import JUDGED_CHAINS
 from faithscope.interventions.scripts import length_in_letters
 from faithscope.interventions.trace import Sent
 from faithscope.probes.record import Record
@@ -23,9 +24,6 @@ from faithscope.probes.record import Record
 _IN_PROMPTS = {"cut", "options", "answers", "prompt", "gold", "cue", "cue_target", "bare_question"}
 _IN_PROMPTS |= {"chain_sha256", "asked"}
 """Fields of a chain on which its records depend by what a prompt shows alone, if at all."""
-FILE = "benchmark/chains.jsonl"
-"""Path, below the run folder, of the chains that no model of the run reads, as they were
-judged, one JSON object per line."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +174,7 @@ def name_of(keys: Mapping[str, Any]) -> str:
 
 
 def as_lines_of_json(chains: Iterable[JudgedChain]) -> str:
-    """JSON lines of the chains, the content of `FILE`."""
+    """JSON lines of the chains, the content of `JUDGED_CHAINS`."""
     return "".join(json.dumps(asdict(c), ensure_ascii=False) + "\n" for c in chains)
 
 
@@ -186,6 +184,6 @@ def read_judged(run_dir: Path) -> dict[str, JudgedChain]:
     Raises:
         OSError: the folder has none.
     """
-    text, adapter = (run_dir / FILE).read_text("utf-8"), TypeAdapter(JudgedChain)
+    text, adapter = (run_dir / JUDGED_CHAINS).read_text("utf-8"), TypeAdapter(JudgedChain)
     chains = (adapter.validate_json(line) for line in text.split("\n") if line)
     return {chain.id: chain for chain in chains}
