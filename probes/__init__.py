@@ -10,10 +10,11 @@ numpy and scipy, which a config or a list of commands need not wait for.
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
-from faithscope.interp.extensions import extensions
+from faithscope.interp.extensions import entries, extensions
 
 if TYPE_CHECKING:
     from faithscope.probes.framing import Asking
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     PROBES: dict[str, Probe]
     """Every probe by its name."""
 
-__all__ = ["PROBES", "Asking", "Message", "Probe", "Record", "Settings"]
+__all__ = ["PROBES", "Asking", "Message", "Probe", "Record", "Settings", "probe_called"]
 
 _MODULES = {
     "Asking": "framing",
@@ -46,6 +47,19 @@ def _import_all() -> None:
     ordered = sorted(probes.values(), key=lambda probe: (probe.listed, probe.name))
     probes.clear()
     probes.update((probe.name, probe) for probe in ordered)
+
+
+def probe_called(name: str) -> Probe:
+    """The probe `PROBES[name]`, for which only its own file is imported.
+
+    Raises:
+        KeyError: there is no such probe.
+    """
+    if name.isidentifier() and (Path(__file__).parent / f"{name}.py").is_file():
+        import_module(f"{__name__}.{name}")
+    elif any(entry.name == name for entry in entries("probes")):
+        _import_all()
+    return import_module(f"{__name__}.probe").PROBES[name]
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,7 @@ comparisons reach a study only through this object; none of them names one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -75,6 +75,26 @@ def by_name(*stages: Stage) -> Stages:
     return {stage.name: stage for stage in stages}
 
 
+class Together(Mapping[str, Stage]):
+    """Stages of several mappings as one; a mapping that makes its stages when they are asked for is
+    asked for no others."""
+
+    def __init__(self, *parts: Stages) -> None:
+        self._parts = parts
+
+    def __getitem__(self, name: str) -> Stage:
+        for part in self._parts:
+            if name in part:
+                return part[name]
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(name for part in self._parts for name in part))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 def declared(stages: Stages, name: str) -> Stage:
     """The declaration of the stage of a unit.
 
@@ -140,7 +160,7 @@ class Study:
         added = (
             stage for addition in additions_to(self.name).values() for stage in addition.stages
         )
-        return {**self._part("stages"), **by_name(*added)}
+        return Together(self._part("stages"), by_name(*added))
 
     def derived(self, run_dir: Path, stored: Mapping[str, Any]) -> Sequence[Any]:
         """`tallies.tally.StageTally`s of the measures of a run that no stage makes, since they

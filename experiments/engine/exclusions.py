@@ -8,7 +8,7 @@ as measured that another leaves out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,8 @@ class Exclusions:
         self.stored = stored_config(run_dir)
         study = study_of(self.stored)
         self.stages = study.stages()
-        self._holding = {s.name: s.faults for s in self.stages.values() if s.faults}
+        there = ((name, self.stages.get(name)) for name in index.stages)
+        self._holding = {name: of.faults for name, of in there if of and of.faults}
         self._faults: dict[Chain, dict[str, frozenset[str]]] = {}
         self._study = study
 
@@ -56,6 +57,16 @@ class Exclusions:
                 if self.index.is_whole((name, *chain))
             }
         return self._faults[chain]
+
+    def read_faults(self, chains: Collection[Chain]) -> None:
+        """Read many chains, each once and in the order of the files, before `faults` is asked for
+        them."""
+        self._faults |= {chain: {} for chain in chains}
+        with self.index.reader() as read:
+            for key, entry in self.index.places(self._holding):
+                if entry.failed is None and key[1:] in chains:
+                    faults = map(self._holding[key[0]], read(entry).records)
+                    self._faults[key[1:]][key[0]] = frozenset().union(*faults)
 
     def each(self, chain: Chain) -> list[frozenset[str]]:
         """The faults of each chain of an item."""

@@ -113,6 +113,11 @@ class Index:
     def __len__(self) -> int:
         return len(self._entries)
 
+    @property
+    def stages(self) -> list[str]:
+        """The stages that have stored units, in the order of the files."""
+        return list(dict.fromkeys(key[0] for key in self._entries))
+
     def __iter__(self) -> Iterator[Key]:
         """The keys in sorted order, which does not depend on the run's history."""
         return iter(sorted(self._entries))
@@ -173,7 +178,8 @@ class Index:
     def places(self, stages: Collection[str] | None = None) -> list[tuple[Key, Entry]]:
         """(key, entry) of all units, or of those of some stages, in the order of the files."""
         entries = [(k, e) for k, e in self._entries.items() if stages is None or k[0] in stages]
-        return sorted(entries, key=lambda place: (place[1].path, place[1].offset))
+        rank = {path: i for i, path in enumerate(sorted({e.path for _, e in entries}))}
+        return sorted(entries, key=lambda place: (rank[place[1].path], place[1].offset))
 
     @contextmanager
     def reader(self) -> Iterator[Callable[[Entry], Unit]]:

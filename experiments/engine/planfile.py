@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
@@ -98,7 +98,7 @@ class StoredPlan:
     @cached_property
     def digest(self) -> str:
         """Digest that is equal for two runs that do the same on the same questions and weights."""
-        return hashlib.sha256("".join(_lines(self.items)).encode()).hexdigest()[:16]
+        return _digest("".join(_lines(self.items)).encode())
 
     def part(self, shard: Shard) -> list[StoredItem]:
         """The items of one shard."""
@@ -163,10 +163,11 @@ def read(run_dir: Path, stages: Stages | None = None) -> StoredPlan | None:
     if stages is None:
         stages = study_of(stored_config(run_dir)).stages()
     try:
-        first, *lines = path.read_text("utf-8").splitlines()
+        first, _, lines = path.read_bytes().partition(b"\n")
         head = json.loads(first)
-        planned = StoredPlan(head["batch_size"], tuple(_item(line, stages) for line in lines))
-        whole = planned.digest == head["digest"]
+        whole = _digest(lines) == head["digest"]
+        rows = json.loads(b"[%b]" % b",".join(lines.splitlines())) if whole else []
+        planned = StoredPlan(head["batch_size"], tuple(_item(row, stages) for row in rows))
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise StoreError(
             f"{path}: is damaged ({error}); faithscope repair puts it aside"
@@ -176,22 +177,40 @@ def read(run_dir: Path, stages: Stages | None = None) -> StoredPlan | None:
     return planned
 
 
+def _digest(lines: bytes) -> str:
+    return hashlib.sha256(lines).hexdigest()[:16]
+
+
 def _lines(items: Iterable[StoredItem]) -> Iterable[str]:
     return (
         json.dumps([i.model, i.task, i.item, i.units, i.runs_on_excluded]) + "\n" for i in items
     )
 
 
-def _item(line: str, stages: Stages) -> StoredItem:
-    model, task, item, units, runs_on_excluded = json.loads(line)
+def _item(row: Sequence[Any], stages: Stages) -> StoredItem:
+    model, task, item, units, runs_on_excluded = row
     return StoredItem(model, task, item, units, tuple(runs_on_excluded), stages)
 
 
 def counted(run_dir: Path) -> Index:
     """Index of the stored units that the run's plan names; of all units in a folder without a plan.
 
-    Units from an earlier state of the data or the weights are in no plan, hence in no table.
+    Units from an earlier state of the data or the weights are in no plan, hence in no table. The
+    index is shared with whoever asks again before a file of the folder changes, and may not be
+    changed.
     """
+    return _counted(run_dir, stamp(run_dir))
+
+
+def stamp(run_dir: Path) -> tuple[tuple[str, int, int], ...]:
+    """Size and time of change of the plan and of all record files, by which a change is seen."""
+    files = (run_dir / FILE, *(run_dir / "records").glob("*"))
+    found = ((str(file), file.stat()) for file in files if file.is_file())
+    return tuple(sorted((name, at.st_size, at.st_mtime_ns) for name, at in found))
+
+
+@lru_cache(maxsize=1)
+def _counted(run_dir: Path, stamp: object) -> Index:
     index, planned = Index.of(run_dir), read(run_dir, stages={})
     return index if planned is None else index.only(planned.by_key)
 

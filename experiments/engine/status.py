@@ -27,6 +27,7 @@ from faithscope.experiments.engine.progress import duration
 from faithscope.experiments.engine.provenance import made_by
 from faithscope.experiments.engine.tallies.tally import Tally, tally_of_run
 from faithscope.experiments.files import StoreError
+from faithscope.experiments.garbage import gc_paused
 from faithscope.interp.errors import UserError
 
 SILENT = 120.0
@@ -174,6 +175,7 @@ class Status:
         return f"{rate:.3g} items a minute by {who}; about {about} left"
 
 
+@gc_paused()
 def status(run_dir: Path, now: float | None = None, counted: bool = True) -> Status:
     """The status of the run in a folder.
 
@@ -191,12 +193,11 @@ def status(run_dir: Path, now: float | None = None, counted: bool = True) -> Sta
             f"{run_dir}: has no {planfile.FILE}, which says what there is to do; "
             "it is written as soon as `faithscope run` goes on with it"
         )
-    stored = Index.of(run_dir)
-    index = stored.only(planned.by_key)
+    index = planfile.counted(run_dir)
     pace = {work: seconds / n for work, (seconds, n) in _timed(run_dir).items() if n}
-    there = {name for item in planned.items for name in item.units}
-    stages = study_of(stored_config(run_dir)).stages().values()
-    needed = [stage for stage in stages if stage.makes and stage.name in there]
+    there = dict.fromkeys(name for item in planned.items for name in item.units)
+    stages = study_of(stored_config(run_dir)).stages()
+    needed = [stages[name] for name in there if name in stages and stages[name].makes]
     gate, makes = (needed[0].name, needed[0].makes) if needed else ("", "")
     by_group: dict[tuple[str, str], list[StoredItem]] = defaultdict(list)
     for item in planned.items:
@@ -211,7 +212,7 @@ def status(run_dir: Path, now: float | None = None, counted: bool = True) -> Sta
         in_words(calls_of(run_dir)),
         makes,
         tally_of_run(run_dir) if counted else None,
-        (*stored.losses(), *made_by(run_dir)),
+        (*index.losses(), *made_by(run_dir)),
     )
 
 

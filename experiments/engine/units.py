@@ -166,6 +166,7 @@ def why_failed(error: Exception) -> str:
     return f"{type(error).__name__}: {one_line(str(error))[:300]}"
 
 
+_PARSED = json.JSONDecoder().raw_decode
 _NAMED = ("unit", "stage", "model", "task", "item", "session")
 
 
@@ -175,7 +176,7 @@ def read_head(line: bytes) -> Head:
     Raises:
         ValueError, TypeError, KeyError: the line is damaged, or no unit.
     """
-    fields = json.loads(b"{" + checked(line).partition(_RECORDS)[0] + b"}")
+    fields, _ = _PARSED(str(b"{%b}" % checked(line).partition(_RECORDS)[0], "utf-8"))
     key = (fields["stage"], fields["model"], fields["task"], fields["item"])
     if not isinstance(fields["session"], int):
         raise TypeError("not a unit of work")
@@ -193,7 +194,7 @@ def read_unit(line: bytes) -> Unit:
     Raises:
         ValueError, TypeError: the line is damaged, or no unit.
     """
-    values = json.loads(b"{" + checked(line))
+    values = json.loads(str(b"{%b" % checked(line), "utf-8"))
     del values["excluded"]
     if values.get("arrays") is not None:
         values["arrays"] = tuple(values["arrays"])

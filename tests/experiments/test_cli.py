@@ -111,7 +111,10 @@ def test_a_status_imports_no_reader_of_questions_and_nothing_that_takes_long() -
         "slow |= {'jaxtyping', 'faithscope.experiments.data.tasks'}\n"
         "import faithscope.experiments.engine.status\n"
         "from faithscope.experiments.config.study import STUDIES\n"
+        "assert STUDIES['slrc'].stages()['slrc'].keys == ('probes',)\n"
+        "assert 'faithscope.probes.steering' not in sys.modules, 'one probe, but all are there'\n"
         "assert all(study.stages() for study in STUDIES.values())\n"
+        "assert 'faithscope.probes.steering' in sys.modules\n"
         "assert not slow & set(sys.modules), slow & set(sys.modules)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

@@ -305,6 +305,7 @@ def tally_of_run(run_dir: Path, shard: Shard | None = None) -> Tally:
                 low.add(item.key(""))
             return found
 
+        excluded.read_faults({item.key("")[1:] for item in items})
         tally = _counted(items, excluded.stages, outcomes)
         for item in items:
             of_item = [set(faults) for faults in excluded.each(item.key("")[1:])]
@@ -318,8 +319,8 @@ def tally_of_run(run_dir: Path, shard: Shard | None = None) -> Tally:
         tally = replace(tally, stages=(*tally.stages, *more), without={**tally.without, **without})
     tally = replace(tally, chains=chain_faults.counted({p: of for p, of in chains.items() if of}))
     remedies: dict[str, str] = {}
-    for stage in excluded.stages.values():
-        remedies |= stage.remedies(items, index, stored)
+    for name in dict.fromkeys(name.partition(".")[0] for item in items for name in item.units):
+        remedies |= excluded.stage(name).remedies(items, index, stored)
     # a study's words for its own reasons are loaded only if needed, with all that its tables import
     own = set(tally.reasons) - set(WORDS)
     words = study.report().reasons if own else {}

@@ -51,12 +51,15 @@ def repeats(text: str, steps: Iterable[str] = ()) -> bool:
     if plain and len(plain) - len(set(plain)) >= REPEATED * len(plain):
         return True
     end = text.rstrip()[-TURNS * LONGEST :]
-    return any(end.endswith(end[-n:] * TURNS) for n in range(SHORTEST, len(end) // TURNS + 1))
+    return any(
+        end[-n - 1] == end[-1] and end.endswith(end[-n:] * TURNS)
+        for n in range(SHORTEST, len(end) // TURNS + 1)
+    )
 
 
 def is_degenerate(text: str) -> bool:
     """Whether a chain holds no text, or hardly any letters and digits."""
-    visible = [c for c in text if not c.isspace()]
+    visible = "".join(text.split())
     return sum(map(str.isalnum, visible)) < LEGIBLE * len(visible) or not visible
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from faithscope.experiments.config.study import Stage, by_name
+from faithscope.experiments.config.study import Stage, Stages, Together, by_name
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.planfile import Planned
 from faithscope.experiments.engine.tallies.chain_faults import CUT
 from faithscope.experiments.engine.tallies.reasons import FEW_STEPS, min_chars_that_helps
 from faithscope.experiments.engine.traces.endings import faults_of_trace
-from faithscope.probes import PROBES
+from faithscope.probes import Probe, probe_called
 
 TRACE = "trace"
 """Name of the stage in which the reasoning is written; all other stages are probes by name."""
@@ -49,7 +49,34 @@ def _more_steps(
     return {FEW_STEPS: min_chars_that_helps(texts, steps.get("min_chars", 0))}
 
 
-STAGES = by_name(
+class OfProbes(Mapping[str, Stage]):
+    """Stages of the probes by name, each made when it is asked for, since the status of a run of
+    three probes need not wait until all are imported."""
+
+    def __init__(self, make: Callable[[Probe], Stage]) -> None:
+        self._make = make
+        self._made: dict[str, Stage] = {}
+
+    def __getitem__(self, name: str) -> Stage:
+        if name not in self._made:
+            self._made[name] = self._make(probe_called(name))
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        from faithscope.probes import PROBES
+
+        return iter(PROBES)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def of_probe(probe: Probe) -> Stage:
+    """The stage of a probe, of which a study may say more."""
+    return Stage(probe.name, () if probe.on_excluded else (TRACE,), keys=("probes",))
+
+
+OF_TRACE = by_name(
     Stage(
         TRACE,
         measures=False,
@@ -57,9 +84,6 @@ STAGES = by_name(
         seconds=2.5,
         remedies=remedies,
         faults=faults_of_trace,
-    ),
-    *(
-        Stage(name, () if of.on_excluded else (TRACE,), keys=("probes",))
-        for name, of in PROBES.items()
-    ),
+    )
 )
+STAGES: Stages = Together(OF_TRACE, OfProbes(of_probe))

@@ -17,7 +17,7 @@ from faithscope.experiments.engine.tallies.chain_faults import (
 from faithscope.experiments.engine.tallies.tally import StageTally
 from faithscope.experiments.engine.traces.endings import is_degenerate, repeats
 from faithscope.experiments.studies.slrc.stages import JUDGED_CHAINS
-from faithscope.probes import PROBES
+from faithscope.probes import probe_called
 
 
 def DERIVED(run_dir: Path, stored: Mapping[str, Any]) -> list[StageTally]:
@@ -28,8 +28,9 @@ def DERIVED(run_dir: Path, stored: Mapping[str, Any]) -> list[StageTally]:
 
 def _of_labels(run_dir: Path, stored: Mapping[str, Any]) -> list[StageTally]:
     asked = ("labels", "step_labels", "apply")
-    sections = [of for probe in PROBES if isinstance(of := stored.get(probe), dict)]
-    if not any(section.get(key) for section in sections for key in asked):
+    sections = ((name, of) for name, of in stored.items() if isinstance(of, dict))
+    asking = (name for name, of in sections if any(of.get(key) for key in asked))
+    if not any(map(_is_probe, asking)):
         return []
     # These import pandas, which a tally of most runs does without.
     from faithscope.experiments.analysis.run import Run
@@ -37,6 +38,13 @@ def _of_labels(run_dir: Path, stored: Mapping[str, Any]) -> list[StageTally]:
     from faithscope.experiments.studies.slrc.label_probes.tallies import label_tallies
 
     return label_tallies(Results(Run(run_dir)))
+
+
+def _is_probe(name: str) -> bool:
+    try:
+        return bool(probe_called(name))
+    except KeyError:
+        return False
 
 
 def _of_detectors(run_dir: Path, stored: Mapping[str, Any]) -> list[StageTally]:

@@ -4,15 +4,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from faithscope.experiments.config.study import Stage, by_name
+from faithscope.experiments.config.study import Stage, Stages, Together, by_name
 from faithscope.experiments.engine.models.judges import READINGS
 from faithscope.experiments.engine.tallies.chain_faults import (
     CUT,
 )
 from faithscope.experiments.engine.tallies.reasons import CHAIN_CUT, LOW_MASS
-from faithscope.experiments.engine.traces.stages import STAGES as OF_TRACES
-from faithscope.experiments.engine.traces.stages import TRACE
-from faithscope.probes import PROBES
+from faithscope.experiments.engine.traces.stages import OF_TRACE, TRACE, OfProbes, of_probe
+from faithscope.probes import Probe
 from faithscope.probes.label_settings import ReadsLabels
 
 SHUFFLED, WRITTEN, EDITED = "option_shuffling", "written_edits", "edited_answers"
@@ -47,36 +46,33 @@ def cut_chain(record: Values, stored: Values, faults: Callable[[], frozenset[str
     return None if kept or CUT not in faults() else CHAIN_CUT
 
 
-def _of_probe(name: str) -> Stage:
-    of, stage = PROBES[name], OF_TRACES[name]
-    if of.reads_labels:
+def _of_probe(probe: Probe) -> Stage:
+    stage = of_probe(probe)
+    if probe.reads_labels:
         stage = replace(stage, leaves_out=low_mass)
-    if issubclass(of.settings, ReadsLabels):
+    if issubclass(probe.settings, ReadsLabels):
         # keys by which users ask for label probes, which are counted on their own (`derived`)
-        asked = (f"{name}.{key}" for key in ("labels", "step_labels", "apply"))
+        asked = (f"{probe.name}.{key}" for key in ("labels", "step_labels", "apply"))
         stage = replace(stage, keys=(*stage.keys, *asked))
     return stage
 
 
-STAGES = {
-    **OF_TRACES,
-    **by_name(*map(_of_probe, PROBES)),
-    **by_name(
-        # The question is asked again whether or not the trace is usable. The detectors' key is
-        # at a stage that measures nothing, since they are counted on their own (`derived`).
-        Stage(SHUFFLED),
-        Stage(WRITTEN, (TRACE,), measures=False, keys=("detectors",)),
-        Stage(EDITED, (TRACE,)),
-        *(
-            Stage(
-                name,
-                (TRACE,),
-                remedies=room_to_reply,
-                keys=("judges.model", "judges.forms"),
-                leaves_out=cut_chain,
-            )
-            for name in READINGS
-        ),
+_OTHERS = by_name(
+    # The question is asked again whether or not the trace is usable. The detectors' key is
+    # at a stage that measures nothing, since they are counted on their own (`derived`).
+    Stage(SHUFFLED),
+    Stage(WRITTEN, (TRACE,), measures=False, keys=("detectors",)),
+    Stage(EDITED, (TRACE,)),
+    *(
+        Stage(
+            name,
+            (TRACE,),
+            remedies=room_to_reply,
+            keys=("judges.model", "judges.forms"),
+            leaves_out=cut_chain,
+        )
+        for name in READINGS
     ),
-}
+)
+STAGES: Stages = Together(OF_TRACE, OfProbes(_of_probe), _OTHERS)
 """Stages by name; those of judges have the judge and the form behind a dot each."""
