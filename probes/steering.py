@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self, cast
 
@@ -26,6 +26,7 @@ import numpy as np
 from pydantic import (
     AfterValidator,
     AllowInfNan,
+    BeforeValidator,
     Field,
     StrictBool,
     StrictFloat,
@@ -42,7 +43,8 @@ from faithscope.probes.framing import Asking, Cue
 from faithscope.probes.probe import Size, probe
 from faithscope.probes.record import NO_STREAM, Record, is_right, mean_of_steps, number, record
 from faithscope.probes.resample import continuation
-from faithscope.probes.settings import ModelFacts, Seed, Settings, Some
+from faithscope.probes.settings import ADDED, ModelFacts, Seed, Some, without_repeats
+from faithscope.probes.spans import NOT_FOUND, How, TakesSpans, find, how_of, problem_of
 
 if TYPE_CHECKING:
     from faithscope.interp.directions import Direction
@@ -51,7 +53,14 @@ if TYPE_CHECKING:
     from faithscope.interp.model import Model
 
 DIRECTION, CONTROL = "direction", "control"
-ADDED, REMOVED = "added", "removed"
+WORDS = ("reasoning", "all", "answer")
+"""Words of `positions` for all tokens from a place on."""
+NOT_WRITTEN = "span_not_written"
+"""Why a chain is left out: its span is in the reasoning, which is written anew; a record's reason
+adds the name."""
+Spans = tuple[tuple[int, int | None], ...]
+"""Half-open spans of positions, rising, none of which meet; without an end where tokens that are
+written are among them."""
 _READ = 64
 """Most tokens of a chain over which the length of an activation is averaged."""
 _RESERVE = 64
@@ -78,7 +87,19 @@ SiteName = Annotated[StrictStr, AfterValidator(_site)]
 """A site, or TransformerLens' name of a place that an edit reaches."""
 
 
-class SteeringSettings(Settings):
+def _one_or_several(value: Any) -> Any:
+    """
+    Raises:
+        ValueError: a list is empty or has a name twice.
+    """
+    if not isinstance(value, list | tuple):
+        return value
+    if not value:
+        raise ValueError("an empty list names no tokens; name a span, or leave the key out")
+    return value[0] if len(value) == 1 else without_repeats(tuple(value))
+
+
+class SteeringSettings(TakesSpans):
     """Writing while a direction is added to activations, or removed from them."""
 
     direction: StrictStr | dict[StrictStr, StrictStr] | None = None
@@ -96,11 +117,18 @@ class SteeringSettings(Settings):
     """Places in a layer, one at a time: `residual`, or the output of `attention` or `mlp`. Or
     places with their layers, by TransformerLens' names (`blocks.11.hook_resid_post`), without
     `layers`. null is the direction's own."""
-    positions: Literal["reasoning", "all", "answer"] = "reasoning"
+    positions: Annotated[StrictStr | tuple[StrictStr, ...], BeforeValidator(_one_or_several)] = (
+        "reasoning"
+    )
     """Tokens at which it is added: from the last token of the prompt on, so that every written
     token is computed under it (`reasoning`); those of the prompt as well (`all`); or from the last
     token of the chain's reasoning on, which stays as it is and only the answer is written
-    (`answer`)."""
+    (`answer`). Or the tokens of a span (`faithscope docs spans`), such as `cue`; several in a
+    list."""
+    writes: Annotated[Literal["reasoning", "answer"] | None, ADDED] = None
+    """What is written anew: the reasoning with its answer, or the answer alone, after the chain's
+    reasoning as it stands. null is `answer` if that is among `positions`, else `reasoning`. Of a
+    reasoning that is written anew there are no spans."""
     coefficients: Some[Coefficient] = (-1.0, 0.0, 1.0)
     """Factors of the direction, in units of `unit`; 0 must be among them."""
     unit: Literal["direction", "stream"] = "direction"
@@ -133,7 +161,51 @@ class SteeringSettings(Settings):
                 f"sites: {self.hooks[0]} has its layer in its name; name no other sites and leave "
                 "layers out, or give sites and layers"
             )
+        if self.writes == "reasoning" and "answer" in self.at:
+            raise ValueError(
+                "positions: where the answer begins is not known while the reasoning is written; "
+                "leave writes out, or name other positions"
+            )
         return self
+
+    @property
+    def at(self) -> tuple[str, ...]:
+        """The positions as a list."""
+        return (self.positions,) if isinstance(self.positions, str) else self.positions
+
+    @property
+    def changed(self) -> str:
+        """The positions in words."""
+        written = "" if self.writes is None else f", {self.writes} written"
+        return " + ".join(self.at) + written
+
+    @property
+    def keeps_reasoning(self) -> bool:
+        """Whether the chain's reasoning stays as it is, and its answer alone is written."""
+        return "answer" in (self.writes, *self.at)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        return tuple(name for name in self.at if name not in WORDS)
+
+    def misfit_of_positions(self) -> str | None:
+        """Why no chain has the positions, as "setting: what is wrong"; None if some may."""
+        for name in self.at:
+            if name in WORDS and name in self.spans:
+                return (
+                    f"spans: {name!r} is a word of steering.positions, and a span that is declared "
+                    "here; give the span another name"
+                )
+        for name in self.named:
+            if problem := problem_of(name, self.spans):
+                return f"positions: {problem}"
+            if not self.keeps_reasoning and _is_reasoning(how_of(name, self.spans)):
+                return (
+                    f"positions: {name!r} is in the reasoning, which is written anew and not there "
+                    "yet; set steering.writes to answer to leave the reasoning as it is, or name a "
+                    "span of the prompt"
+                )
+        return None
 
     @property
     def hooks(self) -> tuple[str, ...]:
@@ -188,13 +260,15 @@ class SteeringSettings(Settings):
 
     def misfits(self, models: tuple[str, ...]) -> list[str]:
         files = self.direction if isinstance(self.direction, dict) else {}
-        return [
+        return super().misfits(models) + [
             f"direction: {model!r} is no model of this run; it has {', '.join(models)}"
             for model in files
             if model not in models
         ]
 
     def misfit_with(self, model: ModelFacts) -> str | None:
+        if problem := self.misfit_of_positions():
+            return problem
         if model.quantised:
             return (
                 f"direction: {model.name} is quantised, so that its activations are not those that "
@@ -236,6 +310,13 @@ class SteeringSettings(Settings):
         return f"layers: {model.name} has layers 1 to {n}, not {too_deep[0]}" if too_deep else None
 
 
+def _is_reasoning(how: How) -> bool:
+    """Whether a span, if a chain has it, is in the chain's reasoning."""
+    if isinstance(how, str):
+        return "step" in how
+    return "tag" in how or how["in"] == "reasoning"
+
+
 def _doses(settings: SteeringSettings) -> int:
     """Number of ways in which one direction is added or removed at one place."""
     return sum(c != 0 for c in settings.coefficients) + settings.ablate
@@ -246,6 +327,9 @@ def _calls(size: Size, settings: SteeringSettings) -> int:
     directions = settings.controls + (settings.direction is not None)
     # under each dose the texts are written and the chain is read; once more for its activations
     return (settings.samples + 1) * (1 + places * directions * _doses(settings)) + 1
+
+
+Steers = tuple["Steer", ...]
 
 
 @dataclass(frozen=True)
@@ -265,8 +349,8 @@ class Dose:
     edit: str
     coefficient: float | None
     """None where the direction is removed."""
-    steer: Steer | None
-    """None for a coefficient of 0."""
+    steers: Steers
+    """Edits, one for each span of positions; none for a coefficient of 0."""
 
 
 @probe(
@@ -284,6 +368,8 @@ def steering(
         direction    name of the direction; `length`, what a coefficient of 1 adds; `stream_length`,
                      the mean length of the changed activations on the chain's own text
         site, layer  place; layer from 1
+        positions    the changed tokens, as in the settings, with `writes` if that is set: `cue +
+                     step 2, answer written`
         edit         `added`, times `coefficient`, or `removed`
         kept         share of the samples whose answer is the chain's; `right`, the right one;
                      `changed`, another than that of the same sample at coefficient 0. All are of
@@ -297,6 +383,9 @@ def steering(
                      `mentioned`, share of the texts whose reasoning mentions it
         answers      the answer of every sample; `text`, the reasoning of the first
 
+    A chain without one of the spans is left out with the reason and the name (`span_not_found:
+    cue`; `span_not_written: cue` where it stands in a reasoning that is written anew).
+
     Raises:
         NoRoom: no position is left to write in.
         FloatingPointError: the model's logits are not finite.
@@ -307,17 +396,20 @@ def steering(
         return [record(trace, "steering", "", settings.seed, excluded=NO_STREAM)]
     if problem := settings.misfit_with(ModelFacts.of(model)):
         raise UserError(f"steering.{problem}")
-    chain = _Chain(trace, settings.positions)
+    spans = _spans(model, trace, asking, settings)
+    if isinstance(spans, str):
+        return [record(trace, "steering", "", settings.seed, excluded=spans)]
+    chain = _Chain(trace, settings.keeps_reasoning, spans)
     direction = settings.direction_of(model.name)
     doses = _all_doses(model, chain, direction, settings)
-    steers = list(dict.fromkeys([None, *(dose.steer for dose in doses)]))
-    texts = _written(model, chain, steers, settings)
-    at = len(trace.reasoning_ids) if settings.positions == "answer" else 0
+    edits = list(dict.fromkeys([(), *(dose.steers for dose in doses)]))
+    texts = _written(model, chain, edits, settings)
+    at = len(trace.reasoning_ids) if settings.keeps_reasoning else 0
     draws = {
-        steer: [_draw(model, trace, asking, at, text) for text in of_steer]
-        for steer, of_steer in texts.items()
+        steers: [_draw(model, trace, asking, at, text) for text in of_steers]
+        for steers, of_steers in texts.items()
     }
-    nll = chain.nll(model, steers)
+    nll = chain.nll(model, edits)
     return [
         record(
             trace,
@@ -335,15 +427,15 @@ def steering(
             coefficient=dose.coefficient,
             length=number(dose.length),
             stream_length=number(dose.stream),
-            positions=settings.positions,
+            positions=settings.changed,
             own=trace.answer,
             gold=trace.question.gold,
             samples=settings.samples,
-            **_outcomes(trace, draws[dose.steer], draws[None]),
-            n_tokens=number(np.mean([len(text.ids) for text in texts[dose.steer]])),
-            cut=number(np.mean([text.finish == "length" for text in texts[dose.steer]])),
-            nll=nll[dose.steer],
-            text=draws[dose.steer][0].text,
+            **_outcomes(trace, draws[dose.steers], draws[()]),
+            n_tokens=number(np.mean([len(text.ids) for text in texts[dose.steers]])),
+            cut=number(np.mean([text.finish == "length" for text in texts[dose.steers]])),
+            nll=nll[dose.steers],
+            text=draws[dose.steers][0].text,
             dtype=model.dtype,
         )
         for dose in doses
@@ -355,31 +447,29 @@ class _Chain:
     """The chain whose text is written anew, and the tokens at which activations are changed."""
 
     trace: Trace
-    positions: str
+    keeps_reasoning: bool
+    spans: Spans
 
     @cached_property
     def prefix(self) -> tuple[int, ...]:
         """What the model writes on from."""
-        reasoning = self.trace.reasoning_ids if self.positions == "answer" else ()
+        reasoning = self.trace.reasoning_ids if self.keeps_reasoning else ()
         return (*self.trace.prompt_ids, *reasoning)
-
-    @property
-    def first(self) -> int:
-        """The first changed position."""
-        return 0 if self.positions == "all" else len(self.prefix) - 1
 
     @cached_property
     def own(self) -> tuple[int, ...]:
         """The chain's own text after the prefix."""
-        return self.trace.tail_ids if self.positions == "answer" else self.trace.reasoning_ids
+        return self.trace.tail_ids if self.keeps_reasoning else self.trace.reasoning_ids
 
     def lengths(self, model: Model, sites: Sequence[Site]) -> dict[Site, list[float]]:
         """Mean length of the changed activations on the chain's own text, layer by layer."""
         from faithscope.interp.forest import Branch
 
         ids = (*self.prefix, *self.own)
-        n = min(_READ, len(ids) - self.first)
-        ask = np.linspace(self.first, len(ids) - 1, n).round().astype(int).tolist()
+        changed = [i for a, b in self.spans for i in range(a, len(ids) if b is None else b)]
+        n, first = min(_READ, len(changed)), changed[0]
+        at = np.linspace(first, first + len(changed) - 1, n).round().astype(int) - first
+        ask = [changed[i] for i in at]
         outputs: list[Site] = [site for site in sites if site != "residual"]
         residual = "residual" in sites
         run = model.run([Branch(ids, tuple(ask))], residuals=residual, sites=outputs, logits=False)
@@ -389,18 +479,43 @@ class _Chain:
             states["residual"] = read.residuals[:, 1:]
         return {site: x.float().norm(dim=-1).mean(0).tolist() for site, x in states.items()}
 
-    def nll(self, model: Model, steers: Sequence[Steer | None]) -> dict[Steer | None, float | None]:
-        """Mean negative log-probability per token of the chain's own text under each edit."""
+    def nll(self, model: Model, edits: Sequence[Steers]) -> dict[Steers, float | None]:
+        """Mean negative log-probability per token of the chain's own text under each dose."""
         ids = (*self.prefix, *self.own)
-        starts, edits = (
-            [len(self.prefix)] * len(steers),
-            [() if s is None else (s,) for s in steers],
-        )
-        scores = model.likelihood([ids] * len(steers), starts, edits=edits).sequences
+        starts = [len(self.prefix)] * len(edits)
+        scores = model.likelihood([ids] * len(edits), starts, edits=edits).sequences
         return {
-            steer: number(-of.log_probs.mean()) if self.own else None
-            for steer, of in zip(steers, scores, strict=True)
+            steers: number(-of.log_probs.mean()) if self.own else None
+            for steers, of in zip(edits, scores, strict=True)
         }
+
+
+def _spans(model: Model, trace: Trace, asking: Asking, settings: SteeringSettings) -> Spans | str:
+    """The positions that are changed; or why a chain has none of them."""
+    n, keeps = len(trace.prompt_ids), settings.keeps_reasoning
+    begins = {"all": 0, "reasoning": n - 1, "answer": n + len(trace.reasoning_ids) - 1}
+    # what stands before the written text, and nothing after it, has spans
+    there = trace if keeps else replace(trace, reasoning_ids=(), pieces=(), steps=())
+    found = find(model, there, asking, settings.named, settings.spans)
+    for name, reason in found.missing.items():
+        if not keeps and reason.startswith(NOT_FOUND):
+            later = find(model, trace, asking, [name], settings.spans)
+            reason = f"{NOT_WRITTEN}: {name}" if name in later.spans else reason
+        return reason
+    ends = {a: None for name, a in begins.items() if name in settings.at}
+    return _joined([*(span for of in found.spans.values() for span in of), *ends.items()])
+
+
+def _joined(spans: Sequence[tuple[int, int | None]]) -> Spans:
+    """Spans that hold the same positions, each once."""
+    joined: list[tuple[int, int | None]] = []
+    for a, b in sorted(spans, key=lambda span: span[0]):
+        if joined and ((last := joined[-1][1]) is None or a <= last):
+            end = None if last is None or b is None else max(last, b)
+            joined[-1] = joined[-1][0], end
+        else:
+            joined.append((a, b))
+    return tuple(joined)
 
 
 class _Draw(NamedTuple):
@@ -434,7 +549,7 @@ def _all_doses(
 
     from faithscope.interp.edits import Steer
 
-    places, positions, doses = settings.places(direction, model.n_layers), (chain.first, None), []
+    places, doses = settings.places(direction, model.n_layers), []
     lengths = chain.lengths(model, list(dict.fromkeys(place.site for place in places)))
     width = model.hf.config.get_text_config().hidden_size
     for site, layer in places:
@@ -453,19 +568,19 @@ def _all_doses(
         for kind, control, values in vectors:
             of = partial(Dose, site, layer + 1, kind, control, size, stream)
             x = torch.from_numpy(values)
-            for c in map(float, settings.coefficients):
-                steer = Steer(site, layer, x, c, positions) if c else None
-                doses.append(of(ADDED, c, steer))
-            if settings.ablate:
-                steer = Steer(site, layer, x, positions=positions, ablate=True)
-                doses.append(of(REMOVED, None, steer))
+            edits = [(c, False) for c in map(float, settings.coefficients)]
+            edits += [(None, True)] if settings.ablate else []
+            for c, ablate in edits:
+                at = () if c == 0 else chain.spans
+                steers = tuple(Steer(site, layer, x, c, span, ablate) for span in at)
+                doses.append(of("removed" if ablate else "added", c, steers))
     return doses
 
 
 def _written(
-    model: Model, chain: _Chain, steers: Sequence[Steer | None], settings: SteeringSettings
-) -> dict[Steer | None, list[Generation]]:
-    """The texts under each edit, all written in lockstep."""
+    model: Model, chain: _Chain, edits: Sequence[Steers], settings: SteeringSettings
+) -> dict[Steers, list[Generation]]:
+    """The texts under each dose, all written in lockstep."""
     k, trace = settings.samples, chain.trace
     most = settings.max_new_tokens or 2 * (len(chain.own) + len(trace.tail_ids)) + _RESERVE
     if (room := model.max_positions) is not None:
@@ -477,13 +592,13 @@ def _written(
             )
     seeds = [_seed_of(settings.seed, trace, i) for i in range(k)]
     texts = model.generate(
-        [chain.prefix] * (k * len(steers)),
+        [chain.prefix] * (k * len(edits)),
         most,
         temperature=settings.temperature,
-        seed=seeds * len(steers),
-        edits=[None if s is None else (s,) for s in steers for _ in range(k)],
+        seed=seeds * len(edits),
+        edits=[steers or None for steers in edits for _ in range(k)],
     )
-    return {s: texts[i * k : (i + 1) * k] for i, s in enumerate(steers)}
+    return {steers: texts[i * k : (i + 1) * k] for i, steers in enumerate(edits)}
 
 
 def _seed_of(seed: int, trace: Trace, sample: int) -> int:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,9 +38,11 @@ from faithscope.interp.forest import Branch
 from faithscope.interp.model import Model
 from faithscope.interventions import Given, Origin, Question, Trace, from_ids
 from faithscope.probes import Record
+from faithscope.probes.answer_token import token_span
 from faithscope.probes.steering import SteeringSettings, steering
 
 HINT, LAYER = 7, 2
+DIGIT = "Hint : ([0-9])"
 DOSES = (-0.25, -0.1, 0.0, 0.1, 0.25)
 
 
@@ -134,6 +138,150 @@ def test_a_model_that_ignores_the_hint_is_not_moved_by_its_reading(tmp_path: Pat
     records = [r for item in items for r in steering(model, item, ASKING, settings)]
     of = [r for r in records if r["kind"] == "direction"]
     assert all(r["followed"] == 0 and r["kept"] == 1 for r in of)
+
+
+def at_the_hint(model: Model, layer: int) -> Direction:
+    """From the mean state of other hints' digits to that of the digit `HINT`."""
+    asked = [(p.hint, model.prompt(p.text).ids) for p, _ in problems(200, 1, tuple(range(10)))]
+    pieces = [model.pieces(ids) for _, ids in asked]
+    spans = [token_span(x, *one.span(1)) for x in pieces if (one := re.search(DIGIT, "".join(x)))]
+    branches = [Branch(ids, (at,)) for (_, ids), (at, _) in zip(asked, spans, strict=True)]
+    run = model.run(branches, residuals=True, logits=False)
+    states = torch.stack([b.residuals[0, layer] for b in run.branches if b.residuals is not None])
+    of_hint = torch.tensor([hint == HINT for hint, _ in asked])
+    return Direction("digit", states[of_hint].mean(0) - states[~of_hint].mean(0), layer)
+
+
+@pytest.mark.parametrize(
+    ("name", "layer", "at", "moves"),
+    [
+        ("mixture_50", 1, "digit", True),
+        # a token beside it, a layer by which it has been read, a model that does not read it
+        ("mixture_50", 1, "modulus", False),
+        ("mixture_50", 2, "digit", False),
+        ("faithful", 1, "digit", False),
+    ],
+)
+def test_a_push_at_the_hint_alone_makes_it_another_hint(
+    name: str, layer: int, at: str, moves: bool, tmp_path: Path
+) -> None:
+    model, _ = planted(name)
+    file = save_directions(tmp_path / "d.safetensors", [at_the_hint(model, layer)])
+    settings = SteeringSettings(
+        direction=str(file),
+        positions=at,
+        writes="answer",
+        coefficients=(0, 1.0, 2.0, 4.0),
+        samples=4,
+        spans={
+            "digit": {"regex": "(?<=Hint : )[0-9]", "in": "prompt"},
+            "modulus": {"regex": "(?<=mod )10", "in": "prompt"},
+        },
+    )
+    others = tuple(x for x in range(10) if x != HINT)
+    items = [chain(model, *p, f"q{i}") for i, p in enumerate(problems(8, 5, others))]
+    records = [r for item in items for r in steering(model, item, ASKING, settings)]
+    sevens = {
+        kind: [
+            float(np.mean([r["answers"].count(str(HINT)) / 4 for r in records if one == _of(r)]))
+            for c in settings.coefficients
+            for one in [(kind, c)]
+        ]
+        for kind in ("direction", "control")
+    }
+    assert max(sevens["control"]) - sevens["control"][0] < 0.1
+    if moves:
+        assert sevens["direction"] == sorted(sevens["direction"])
+        assert sevens["direction"][0] < 0.25 < 0.75 < sevens["direction"][-1]
+    else:
+        assert len(set(sevens["direction"])) == 1
+
+
+def _of(r: Record) -> tuple[str, float]:
+    return r["kind"], r["coefficient"]
+
+
+def test_spans_are_steered_each_token_once_while_the_model_writes(
+    llama: Model, tmp_path: Path
+) -> None:
+    trace = written(llama)
+    n, end = len(trace.prompt_ids), len(trace.prompt_ids) + len(trace.reasoning_ids)
+    d = Direction("v", torch.randn(64, generator=torch.Generator().manual_seed(0)), 2)
+    file = save_directions(tmp_path / "d.safetensors", [d])
+    second = tuple(n + x for x in trace.counted_steps[1].tokens)
+    cases: list[tuple[Any, Any, list[Any]]] = [
+        ("word", None, [(1, 3)]),
+        (["word", "prompt"], None, [(1, n)]),
+        (["word", "reasoning"], None, [(1, 3), (n - 1, None)]),
+        (["word", "all"], None, [(0, None)]),
+        (["step 2"], "answer", [second]),
+        (["answer", "step 2", "word"], None, [(1, 3), second, (end - 1, None)]),
+        (["word", "reasoning"], "answer", [(1, 3), (n - 1, None)]),
+    ]
+    for at, writes, spans in cases:
+        settings = SteeringSettings(
+            direction=str(file),
+            positions=at,
+            writes=writes,
+            coefficients=(0, 3.0),
+            samples=1,
+            temperature=0.0,
+            max_new_tokens=5,
+            ablate=True,
+            controls=0,
+            spans={"word": {"regex": "el", "in": "prompt"}},
+        )
+        _, added, removed = steering(llama, trace, asking(), settings)
+        keeps = (*trace.prompt_ids, *trace.reasoning_ids) if settings.keeps_reasoning else None
+        prefix = keeps or trace.prompt_ids
+        for r, c in ((added, 3.0), (removed, None)):
+            under = [Steer("residual", 1, d.vector, c, span, c is None) for span in spans]
+            ids = (*prefix, *written_alone(llama, prefix, under, 5))
+            text = "".join(llama.pieces(ids)[len(prefix) :])
+            assert r["text"] == text
+            assert r["positions"] == " + ".join([at] if isinstance(at, str) else at) + (
+                ", answer written" if writes else ""
+            )
+            own = (*prefix, *(trace.tail_ids if settings.keeps_reasoning else trace.reasoning_ids))
+            if len(own) > len(prefix):
+                (scores,) = llama.likelihood([own], [len(prefix)], edits=[under]).sequences
+                assert r["nll"] == pytest.approx(-scores.log_probs.mean(), abs=1e-5)
+        last = [len(own) if b is None else b for _, b in spans]
+        changed = [i for (a, _), b in zip(spans, last, strict=True) for i in range(a, b)]
+        (read,) = llama.run([Branch(own, tuple(changed))], residuals=True).branches
+        assert read.residuals is not None
+        lengths = read.residuals[:, 2].norm(dim=-1)
+        assert added["stream_length"] == pytest.approx(float(lengths.mean()), rel=0.05)
+
+
+def test_a_span_that_is_not_there_while_the_model_writes_is_named(llama: Model) -> None:
+    trace = written(llama)
+
+    def refused(**settings: Any) -> str | None:
+        values: dict[str, Any] = {"samples": 1, "max_new_tokens": 2} | settings
+        (record, *_) = steering(llama, trace, asking(), SteeringSettings(**values))
+        return record.get("excluded")
+
+    spans: dict = {"film": {"regex": "acting"}, "twice": {"regex": "l"}, "none": {"regex": "zzz"}}
+    spans |= {"late": {"regex": "acting", "in": "reasoning"}, "tag": {"tag": "kind", "is": "x"}}
+    assert refused(positions="film", spans=spans) == "span_not_written: film"
+    assert refused(positions="film", spans=spans, writes="answer") is None
+    assert refused(positions="late", spans=spans, writes="answer") is None
+    assert refused(positions=["answer", "twice"], spans=spans) == "span_found_twice: twice"
+    assert refused(positions=["none"], spans=spans) == "span_not_found: none"
+    assert refused(positions="cue") == "span_not_found: cue"
+    for name in ("step 2", "last step", "steps 1-2", "late", "tag"):
+        with pytest.raises(UserError, match=rf"steering\.positions: '{name}' is in the reasoning"):
+            refused(positions=name, spans=spans)
+        with pytest.raises(ConfigError, match=r"set steering\.writes to answer"):
+            measure(llama, trace, "steering", task="own", positions=name, spans=spans)
+    with pytest.raises(UserError, match="positions: unknown span 'promt'; did you mean 'prompt'"):
+        refused(positions="promt")
+    with pytest.raises(UserError, match=r"spans: 'answer' is a word of steering\.positions"):
+        refused(positions="answer", spans={"answer": "prompt"})
+    assert SteeringSettings(positions=["cue"]).decides() == (  # pyright: ignore
+        SteeringSettings().decides() | {"positions": "cue"}
+    )
 
 
 def test_texts_and_damage_are_those_of_plain_forwards(llama: Model, tmp_path: Path) -> None:
@@ -251,6 +399,8 @@ def test_a_direction_that_does_not_fit_is_refused_before_weights_are_read(
         ("is quantised, so that", {"direction": str(bare), "layers": [1]}, {"quantize": "8bit"}),
         ("has layers 1 to 3, not 7", {"layers": [7]}, {}),
         ("blocks.3.hook_mlp_out is not there", {"sites": ["blocks.3.hook_mlp_out"]}, {}),
+        (r"'step 1' is in the reasoning, which is", {"positions": ["prompt", "step 1"]}, {}),
+        ("'cue' is the cue of given chains, and none here", {"positions": "cue"}, {}),
         ("is of org/other, not of .*of_any_model to true", {"direction": other}, {}),
     ):
         with pytest.raises(ConfigError, match=match) as refused:
@@ -291,6 +441,9 @@ def test_what_settings_cannot_mean_is_refused(llama: Model) -> None:
         "blocks.1.hook_mlp_out has its layer": {"sites": ("blocks.1.hook_mlp_out",), "layers": [1]},
         "blocks.0.hook_mlp_out has its": {"sites": ("residual", "blocks.0.hook_mlp_out")},
         "'mlp' is listed twice": {"sites": ("mlp", "mlp")},
+        "an empty list names no tokens": {"positions": ()},
+        "'cue' is listed twice": {"positions": ("cue", "cue")},
+        "where the answer begins is not known": {"positions": "answer", "writes": "reasoning"},
     }.items():
         with pytest.raises(ValidationError, match=match):
             SteeringSettings(**values)  # pyright: ignore

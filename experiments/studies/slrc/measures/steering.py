@@ -158,8 +158,8 @@ TABLE = item_table(
         Column("direction", meaning="Name of the direction; random where none was given."),
         Column(
             "positions",
-            meaning="Tokens at which it is added: those written (reasoning), all, or those of the "
-            "answer.",
+            meaning="Tokens at which it is added: those written (reasoning), all, those of the "
+            "answer, or spans.",
         ),
         Column("site", meaning="Place in the layer."),
         SHARED["layer"],
