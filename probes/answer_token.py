@@ -60,10 +60,14 @@ def regions_of_prompt(n: int, question: Span | None) -> dict[str, tuple[Span, ..
 
 
 def token_span(pieces: Sequence[str], start: int, end: int) -> Span:
-    """Half-open span of the tokens that hold the characters from `start` to `end`."""
+    """Half-open span of the tokens that hold the characters from `start` to `end` (excluded).
+
+    A token that spells only the beginning of a character has an empty piece, and belongs to the
+    next token that has none.
+    """
     offsets = np.cumsum([0, *map(len, pieces)])
-    first = int(np.searchsorted(offsets, start, side="right")) - 1
-    return first, int(np.searchsorted(offsets, end, side="left"))
+    begins = offsets[np.searchsorted(offsets, start, side="right") - 1]
+    return int(np.searchsorted(offsets, begins)), int(np.searchsorted(offsets, end))
 
 
 def lens_log_probs(model: Model, streams: Tensor, logits: Tensor, what: str) -> Tensor:

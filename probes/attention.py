@@ -78,6 +78,7 @@ class AttentionSettings(TakesSpans):
     # a long span's tokens are read in several texts, how many depends on the model
     calls=lambda size, s: 1 + s.shuffles + len(s.queries),
     branches=lambda size, s: Branches(other=s.shuffles, repeated=False, scored=False),
+    version=2,
 )
 def attention(
     model: Model, trace: Trace, asking: Asking, settings: AttentionSettings

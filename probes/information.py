@@ -81,7 +81,7 @@ def _calls(size: Size, settings: InformationSettings) -> int:
     words=("cue", "labels"),
     follows_answer=True,
     calls=_calls,
-    version=2,
+    version=3,
 )
 def information(
     model: Model, trace: Trace, asking: Asking, settings: InformationSettings

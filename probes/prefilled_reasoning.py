@@ -92,6 +92,7 @@ class PrefilledReasoningSettings(Settings):
     branches=lambda size, s: Branches(
         ends=1 + 2 * min(s.points, size.reasoning // 2), repeated=False
     ),
+    version=2,
 )
 def prefilled_reasoning(
     model: Model, trace: Trace, asking: Asking, settings: PrefilledReasoningSettings

@@ -16,13 +16,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
 
-import numpy as np
 import regex
 from pydantic import BeforeValidator, Field
 
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interventions import Question, Step, Trace
-from faithscope.probes.answer_token import Span, regions_of_prompt
+from faithscope.probes.answer_token import Span, regions_of_prompt, token_span
 from faithscope.probes.settings import ADDED, Settings
 
 if TYPE_CHECKING:
@@ -187,17 +186,6 @@ def how_of(name: str, declared: Mapping[str, How]) -> How:
     return declared.get(name, name)
 
 
-def tokens_of(pieces: Sequence[str], start: int, end: int) -> Span:
-    """Half-open span of the tokens that hold the characters from `start` to `end` (excluded).
-
-    A token that spells only the beginning of a character has an empty piece, and belongs to the
-    next token that has none.
-    """
-    offsets = np.cumsum([0, *map(len, pieces)])
-    begins = offsets[np.searchsorted(offsets, start, side="right") - 1]
-    return int(np.searchsorted(offsets, begins)), int(np.searchsorted(offsets, end))
-
-
 def question_chars(text: str, question: Question) -> Span | None:
     """Half-open span of the characters from the question to the end of the last option after it;
     None if its text is not there."""
@@ -302,7 +290,7 @@ class _Chain:
         chars = question_chars("".join(self._prompt), self._trace.question)
         if chars is None:
             return NOT_FOUND
-        return regions_of_prompt(self._n, tokens_of(self._prompt, *chars))[name]
+        return regions_of_prompt(self._n, token_span(self._prompt, *chars))[name]
 
     def _options(self) -> list[Span] | str:
         question, text = self._trace.question, "".join(self._prompt)
@@ -317,7 +305,7 @@ class _Chain:
             if match is None:
                 return NOT_FOUND
             at = match.end()
-            spans.append(tokens_of(self._prompt, *match.span()))
+            spans.append(token_span(self._prompt, *match.span()))
         return spans
 
     def _cue(self) -> list[Span] | str:
@@ -351,7 +339,7 @@ class _Chain:
         if which == "only" and len(matches) > 1:
             return TWICE
         some = {"first": matches[:1], "last": matches[-1:]}.get(which, matches)
-        spans = (tokens_of(pieces, *chars) for chars in some)
+        spans = (token_span(pieces, *chars) for chars in some)
         return [(start + a, start + b) for a, b in spans]
 
 

@@ -15,6 +15,7 @@ from faithscope.interventions import Question, Trace, from_ids
 from faithscope.probes import Asking
 from faithscope.probes.attention import REGIONS, AttentionSettings, attention, question_span, spans
 from faithscope.probes.framing import prefix_ids
+from faithscope.probes.information import without_question
 
 
 def asking(cue: str = ANSWER_CUE) -> Asking:
@@ -81,6 +82,20 @@ def test_the_question_reaches_to_its_last_option() -> None:
     pieces = ("<s>", "What ", "was it", "?\n", "A. red", " wine\nB.", " beer", "\nThink")
     assert question_span(pieces, trace) == (1, 7)
     assert question_span(("other ", "words"), trace) is None
+
+
+def test_a_question_begins_with_every_token_of_its_first_character(llama: interp.Model) -> None:
+    """Each byte is a token here, and pieces before a character's last are empty."""
+    text = "三盒 of 4 🖊, how many?"
+    question = Question("q", "d", text, "number", gold="12")
+    prompt = llama.encode(f"Hm. {text} Think.")
+    trace = from_ids(question, prompt, (5,), ("x",))
+    before, own = (len(x.encode()) for x in ("Hm. ", text))
+    at = len(prompt) - len(f"Hm. {text} Think.".encode()) + before
+    assert question_span(llama.pieces(prompt), trace) == (at, at + own)
+    left = without_question(llama, trace)
+    assert not isinstance(left, str)
+    assert llama.decode(left).endswith("Hm.  Think.")
 
 
 def test_the_answer_of_the_faithful_model_looks_at_its_last_step_the_twins_at_the_hint() -> None:

@@ -184,6 +184,7 @@ def test_an_answer_that_is_a_letter_is_not_found_inside_a_word(llama: Model) -> 
     for answer, before in (("B", "Answer: "), ("ecause", "Answer: B\nB")):
         assert "".join(pieces[: answer_start(pieces, answer)]) == before
     assert answer_start(pieces, "Z") is None
+    assert answer_start(("so ", "", "", "三", "."), "三") == 1
 
 
 CUTS = [0, 2, 4, 6, 8, 12, 14]

@@ -15,8 +15,9 @@ import faithscope
 from faithscope.experiments.engine.traces.interactive import questions
 from faithscope.interp.errors import UserError
 from faithscope.interventions import Given, Origin, Question, Trace, from_ids
+from faithscope.probes.answer_token import token_span
 from faithscope.probes.span_knockout import SpanKnockoutSettings
-from faithscope.probes.spans import TakesSpans, find, tokens_of
+from faithscope.probes.spans import TakesSpans, find
 
 QUESTION = Question("q", "own", "Which swims?", "choice", "B", ("3", "otter", "三盒"))
 PROMPT = "<s>Be kind. Which swims?\nA. 3\nB. otter\nC. 三盒\nProfessor Ann says 😀 B.\nThink."
@@ -139,11 +140,11 @@ def test_without_closer_and_cue_the_last_token_of_the_reasoning_gives_the_answer
 def test_a_token_that_spells_part_of_a_character_is_part_of_it() -> None:
     # "a", two bytes of 字, its last byte and "b", and "c"
     pieces = ("a", "", "", "字b", "c")
-    assert tokens_of(pieces, 1, 2) == tokens_of(pieces, 1, 3) == (1, 4)
+    assert token_span(pieces, 1, 2) == token_span(pieces, 1, 3) == (1, 4)
     # b's token may begin with a byte of the character before it
-    assert tokens_of(pieces, 2, 3) == (1, 4)
-    assert tokens_of(pieces, 0, 1) == (0, 1)
-    assert tokens_of(pieces, 3, 4) == (4, 5)
+    assert token_span(pieces, 2, 3) == (1, 4)
+    assert token_span(pieces, 0, 1) == (0, 1)
+    assert token_span(pieces, 3, 4) == (4, 5)
 
 
 @pytest.mark.parametrize("family", ["llama", "qwen3", "gpt2"])

@@ -24,7 +24,7 @@ OUTPUTS: dict[Condition, str] = {"baseline": "rf_baseline", "intervened": "rf_in
 TESTS = "rf_tests"
 LOG_PROBS = "rf_log_probs"
 INSIDE = "rf_inside"
-VERSIONS = {TESTS: 3, LOG_PROBS: 2, INSIDE: 4}
+VERSIONS = {TESTS: 3, LOG_PROBS: 2, INSIDE: 5}
 """Versions of how the stages measure; see `probes.probe.Probe.version`."""
 JUDGED = "rf_judged"
 """Stage of the judgements of whole outputs; `judged_stage` appends the judge."""
