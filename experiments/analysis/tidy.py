@@ -23,9 +23,14 @@ def where(table: pd.DataFrame, **values: Any) -> pd.DataFrame:
 def rows(table: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of a table as mappings from column to value."""
     names = [str(name) for name in table.columns]
-    columns = [_values(column) for _, column in table.items()]
+    columns = values_of(table, *names)
     each = zip(*columns, strict=True) if columns else [()] * len(table)
     return [dict(zip(names, values, strict=True)) for values in each]
+
+
+def values_of(table: pd.DataFrame, *names: str) -> list[list[Any]]:
+    """The values of some columns, a list each."""
+    return [_values(table[name]) for name in names]
 
 
 def _values(column: pd.Series) -> list[Any]:

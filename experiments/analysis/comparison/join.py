@@ -28,7 +28,15 @@ from faithscope.experiments.analysis.comparison.scores import (
     Scores,
 )
 from faithscope.experiments.analysis.tables import computed_table
-from faithscope.experiments.analysis.tidy import check_rows, count, keep, numbers, only, rows, where
+from faithscope.experiments.analysis.tidy import (
+    check_rows,
+    count,
+    keep,
+    numbers,
+    only,
+    values_of,
+    where,
+)
 from faithscope.experiments.data.question_groups import Sets
 from faithscope.interp.errors import UserError
 
@@ -157,8 +165,9 @@ class Joined:
     def reasons(self) -> dict[str, list[str]]:
         """Measure or label -> for every trace, in the order of `index`, why it has no value; empty
         where it has one."""
-        items = self.items.set_index(["measure", *KEY])["missing"].to_dict()
-        named = {tuple(r[k] for k in ("measure", *PLACE)) for r in rows(self.items)}
+        of_items = zip(*values_of(self.items, "measure", *KEY), strict=True)
+        items = dict(zip(of_items, *values_of(self.items, "missing"), strict=True))
+        named = set(zip(*values_of(self.items, "measure", *PLACE), strict=True))
         models = self.items.groupby("measure", sort=False)["model"].agg(set)
 
         def reason(measure: Any, key: tuple[str, ...]) -> str:
@@ -169,8 +178,8 @@ class Joined:
                 return OTHER_MODEL
             return OTHER_TRACE if (measure, *key[:-1]) in named else NOT_RUN
 
-        names = [*self.measures.index, *self.labels.index]
-        return {name: [reason(name, key) for key in self.index] for name in names}
+        names, keys = [*self.measures.index, *self.labels.index], list(self.index)
+        return {name: [reason(name, key) for key in keys] for name in names}
 
     @cached_property
     def missing(self) -> pd.DataFrame:
