@@ -12,9 +12,7 @@ from faithscope.interventions.acausal import (
 )
 from faithscope.interventions.calculation import (
     Calculation,
-    Equation,
     calculations,
-    equations,
     miscalculate,
     miscalculation,
 )
@@ -32,6 +30,7 @@ from faithscope.interventions.edits import (
     remark_after_step,
     remove_step,
     replace_step,
+    retold,
     reverse_steps,
     shuffle_steps,
     truncate_after_step,
@@ -40,7 +39,6 @@ from faithscope.interventions.edits import (
 from faithscope.interventions.program import (
     Input,
     NotExecutable,
-    Operation,
     Program,
     as_number,
     inputs_of,
@@ -57,6 +55,7 @@ from faithscope.interventions.segment import (
     segment,
     tile,
 )
+from faithscope.interventions.statements import Statement, statements
 from faithscope.interventions.thoughts import FUNCTIONS, Function, function_of
 from faithscope.interventions.trace import (
     AnswerKind,
@@ -90,7 +89,6 @@ __all__ = [
     "Deletion",
     "Edit",
     "Encode",
-    "Equation",
     "Function",
     "Given",
     "GivenUncued",
@@ -102,7 +100,6 @@ __all__ = [
     "NotExecutable",
     "NotWritable",
     "OfPair",
-    "Operation",
     "Origin",
     "Pieces",
     "Program",
@@ -110,6 +107,7 @@ __all__ = [
     "Replacement",
     "Rule",
     "Sent",
+    "Statement",
     "Step",
     "Trace",
     "acausal_replacement",
@@ -119,7 +117,6 @@ __all__ = [
     "corrupt_step",
     "corruption",
     "coverage_deletion",
-    "equations",
     "from_ids",
     "from_steps",
     "function_of",
@@ -133,10 +130,12 @@ __all__ = [
     "remark_after_step",
     "remove_step",
     "replace_step",
+    "retold",
     "reverse_steps",
     "segment",
     "shuffle_steps",
     "split_conclusion",
+    "statements",
     "tile",
     "truncate_after_step",
     "truncate_after_token",

@@ -12,7 +12,7 @@ import ast
 import operator
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb, isqrt
@@ -27,18 +27,20 @@ from faithscope.interventions.writing import Encode, Pieces
 
 _TERMS = 24
 """Longest chain of operations (terms); bounds the cost of a degenerate text."""
-_NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
-_MONEY = r"(?:\\?[$€£]\s?)?"
+NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
+MONEY = r"(?:\\?[$€£]\s?)?"
 _UNIT = r"(?:\s?\\?%|\s*\\text\{[^{}]*\}|\s[a-wyzA-WYZ]\w*|\sx\w+){0,2}?"
 _OPERATOR = r"\s*(?:[-+−–×÷·/]|\\?\*(?!\*)|\\times|\\cdot|\\div|(?<=[\s\d])[xX](?=[\s\d$]))\s*"
 _OPEN, _CLOSE = r"(?:[(\[]\s*){0,4}", r"(?:\s*[)\]]){0,4}"
-_TERM = rf"{_OPEN}{_MONEY}{_NUMBER}{_UNIT}{_CLOSE}"
+_TERM = rf"{_OPEN}{MONEY}{NUMBER}{_UNIT}{_CLOSE}"
+TERMS = rf"(?<![\w.,]){_TERM}(?:{_OPERATOR}{_TERM}){{1,{_TERMS}}}"
+"""Two or more numbers, each with up to two words of unit, joined by operators."""
 _EQUATION = re.compile(
-    rf"(?<![\w.,])(?P<left>{_TERM}(?:{_OPERATOR}{_TERM}){{1,{_TERMS}}})"
-    rf"\s*(?P<sign>=|≈|\\approx|\b(?:equals|is|makes|gives)\b)\s*{_MONEY}"
-    rf"(?P<result>[-−]?{_MONEY}{_NUMBER})(?!\w|[.,]\d|\s*[/^])"
+    rf"(?P<left>{TERMS})"
+    rf"\s*(?P<sign>=|≈|\\approx|\b(?:equals|is|makes|gives)\b)\s*{MONEY}"
+    rf"(?P<result>[-−]?{MONEY}{NUMBER})(?!\w|[.,]\d|\s*[/^])"
 )
-_EXPRESSION = re.compile(rf"(?<![\w.,]){_TERM}(?:{_OPERATOR}{_TERM}){{1,{_TERMS}}}")
+_EXPRESSION = re.compile(TERMS)
 _SIDE = rf"[-−]?{_TERM}(?:{_OPERATOR}{_TERM}){{0,{_TERMS}}}"
 _EQUALITY = re.compile(rf"(?<![\d.,])(?P<left>{_SIDE})\s*=\s*(?=(?P<right>{_SIDE})(?![\d]|[.,]\d))")
 _GOES_ON_BEFORE = re.compile(
@@ -56,14 +58,13 @@ _FRACTION = re.compile(r"\\[dt]?frac\{([^{}]+)\}\{([^{}]+)\}")
 _POWER = re.compile(r"(?<![\w.)}])(\d{1,4})\s*\^(?:\{([0-9])\}|([0-9])(?!\d))")
 _BINOMIAL = re.compile(r"\\[dt]?binom\{(\d{1,3})\}\{(\d{1,3})\}")
 _ROOT = re.compile(r"\\sqrt\{(\d{1,9})\}")
-_TOKEN = re.compile(rf"(?P<number>{_NUMBER})(?P<percent>\s?\\?%)?|(?P<bracket>[()\[\]])")
+TOKEN = re.compile(rf"(?P<number>{NUMBER})(?P<percent>\s?\\?%)?|(?P<bracket>[()\[\]])")
 _SYMBOLS = {"−": "-", "–": "-", "×": "*", "·": "*", "x": "*", "X": "*", "÷": "/"} | {
     r"\times": "*",
     r"\cdot": "*",
     r"\div": "/",
     r"\*": "*",
 }
-NO_NUMBERS: Mapping[str, Fraction] = MappingProxyType({})
 _OPERATIONS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -100,10 +101,10 @@ def calculations(text: str) -> list[Calculation]:
             continue
         numbers = [
             m.span("number")
-            for m in _TOKEN.finditer(text, match.start("left"), match.end("left"))
+            for m in TOKEN.finditer(text, match.start("left"), match.end("left"))
             if m["number"]
         ]
-        result = re.search(rf"{_NUMBER}$", match["result"])
+        result = re.search(rf"{NUMBER}$", match["result"])
         assert result is not None
         at = match.start("result")
         targets = [(a, b, "operand") for a, b in numbers[1:]]
@@ -112,52 +113,6 @@ def calculations(text: str) -> list[Calculation]:
         if free:
             equations.append(Calculation(*match.span(), free, holds))
     return equations
-
-
-@dataclass(frozen=True)
-class Equation:
-    """An equation in a text, as an expression of the numbers that it names."""
-
-    start: int
-    end: int
-    """Half-open character span in the text."""
-    numbers: tuple[Fraction, ...]
-    """The numbers of the left side, in order, without percent signs."""
-    result: Fraction
-    """The stated result, right or wrong."""
-    expression: ast.expr
-    """The left side, in which the number i is the name `n{i}`."""
-
-    def value(self, numbers: Sequence[Fraction]) -> Fraction | None:
-        """The value of the left side with other numbers; None for a division by zero."""
-        try:
-            return _evaluated(self.expression, {f"n{i}": n for i, n in enumerate(numbers)})
-        except ZeroDivisionError:
-            return None
-
-
-def equations(text: str) -> list[Equation]:
-    """Every equation in `text` whose left side can be evaluated, in order."""
-    labels = [m.span() for m in LABEL.finditer(text)]
-    readable = []
-    for match in _EQUATION.finditer(text):
-        tokens = [t for t in _TOKEN.finditer(match["left"]) if t["number"]]
-        places = [(match.start("left") + t.start(), match.start("left") + t.end()) for t in tokens]
-        names = iter(range(len(tokens)))
-
-        def name(token: re.Match[str], names: Iterator[int] = names) -> str:
-            if token["bracket"]:
-                return _python(token, Fraction(1))
-            return f"(n{next(names)}*1/100)" if token["percent"] else f"n{next(names)}"
-
-        tree = _tree(match["left"], name)
-        if tree is None or any(touched(labels, *place) for place in places):
-            continue
-        numbers = tuple(Fraction(t["number"].replace(",", "")) for t in tokens)
-        equation = Equation(*match.span(), numbers, _result(match["result"]), tree)
-        if equation.value(numbers) is not None:
-            readable.append(equation)
-    return readable
 
 
 def is_wrong_alone(text: str) -> bool:
@@ -271,18 +226,18 @@ def _result(written: str) -> Fraction:
 
 def _value(expression: str, percent: Fraction) -> Fraction | None:
     """The value of an expression, in which a number with a percent sign counts times `percent`."""
-    tree = _tree(expression, lambda token: _python(token, percent))
+    tree = tree_of(expression, lambda token: python_of(token, percent))
     try:
-        return None if tree is None else _evaluated(tree)
+        return None if tree is None else evaluated(tree)
     except (ValueError, ZeroDivisionError):
         return None
 
 
-def _tree(expression: str, write: Callable[[re.Match[str]], str]) -> ast.expr | None:
+def tree_of(expression: str, write: Callable[[re.Match[str]], str]) -> ast.expr | None:
     """An expression as Python reads it, its numbers and brackets written by `write`; None if it is
     none."""
     python, end = "", 0
-    for token in _TOKEN.finditer(expression):
+    for token in TOKEN.finditer(expression):
         if (between := _operator(expression[end : token.start()])) is None:
             return None
         python += between + write(token)
@@ -306,20 +261,18 @@ def _operator(between: str) -> str | None:
     return f" {signs[0]} " if len(signs) == 1 and signs[0] in "+-*/" else None
 
 
-def _python(token: re.Match[str], percent: Fraction) -> str:
+def python_of(token: re.Match[str], percent: Fraction) -> str:
     if token["bracket"]:
         return "(" if token["bracket"] in "([" else ")"
     digits = token["number"].replace(",", "")
     return f"({digits}*{percent})" if token["percent"] else digits
 
 
-def _evaluated(node: ast.expr, names: Mapping[str, Fraction] = NO_NUMBERS) -> Fraction:
+def evaluated(node: ast.expr, names: Mapping[str, Fraction] = MappingProxyType({})) -> Fraction:
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
-        return _OPERATIONS[type(node.op)](
-            _evaluated(node.left, names), _evaluated(node.right, names)
-        )
+        return _OPERATIONS[type(node.op)](evaluated(node.left, names), evaluated(node.right, names))
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -_evaluated(node.operand, names)
+        return -evaluated(node.operand, names)
     if isinstance(node, ast.Name) and node.id in names:
         return names[node.id]
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):

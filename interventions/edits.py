@@ -212,6 +212,39 @@ def _shared(one: str, other: str) -> int:
     return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
+def retold(
+    trace: Trace, text: str, encode: Encode, pieces_of: Pieces, *, cut: bool = False
+) -> tuple[int, ...]:
+    """Ids of the trace's reasoning with another text, which may differ in several places.
+
+    Tokens stay from the beginning up to the first character that differs, and from the last one
+    to the end; what lies between is encoded anew.
+
+    Args:
+        cut: whether `text` ends early, so that no token of the reasoning's end stays.
+
+    Raises:
+        NotWritable: this tokenizer has no ids for the changed text.
+    """
+    old, offsets = trace.reasoning_text, token_offsets(trace.pieces)
+    start = _shared(old, text)
+    kept = 0 if cut else _shared(old[start:][::-1], text[start:][::-1])
+    if old == text:
+        return trace.reasoning_ids
+    first = max(i for i, at in enumerate(offsets) if at <= start)
+    first = offsets.index(offsets[first])
+    last = next(i for i, at in enumerate(offsets) if at >= len(old) - kept)
+    end = len(text) - (len(old) - offsets[last])
+    for begin in range(first, -1, -1):
+        before = trace.prompt_ids + trace.reasoning_ids[:begin]
+        encoded = written(text[offsets[begin] : end], before, encode, pieces_of)
+        if encoded is not None:
+            return trace.reasoning_ids[:begin] + encoded[0] + trace.reasoning_ids[last:]
+    raise NotWritable(
+        f"{_name(trace)}: this tokenizer gives no ids for {text[start:end]!r} in its place"
+    )
+
+
 def remark_after_step(
     trace: Trace, step: int, encode: Encode, pieces_of: Pieces, remark: str = REMARK
 ) -> Trace:

@@ -1,35 +1,56 @@
-"""A chain of thought as a program: its stated operations, run on other numbers of the question.
+"""A chain of thought as a program: its stated operations, run on other numbers.
 
-The rule reads equations (`3 * 4 = 12`, "So 3 + 4 makes 7") and sentences that name an input of the
-question ("the Hint makes 5" where the question says "Hint : 5"). It never guesses: a chain with a
-number that belongs to none of these, and that neither the question nor an earlier result says, is
-no program.
+The rule reads what `interventions.statements` finds. It never guesses: a chain with a number that
+belongs to no statement, and that neither the question nor an earlier result says, is no program.
+Where a number of the text may come from several places, all of them count: each way of binding
+numbers to places is a `Binding`, and a text is untrue only where none of them describes the model.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain, combinations_with_replacement, product
+from math import prod
+from types import MappingProxyType
 from typing import Literal
 
-from faithscope.interventions.calculation import Equation, equations
 from faithscope.interventions.corrupt import numbers
+from faithscope.interventions.sentences import Span, touched
+from faithscope.interventions.statements import Statement, plain, statements
 
 NO_INPUT = "question_without_numbers"
 NO_OPERATION = "no_operation_stated"
 NOT_COVERED = "number_outside_operations"
 NO_NUMBER = "answer_is_no_number"
+MOST_BINDINGS = 512
+"""Ways to bind the numbers of a text of which each is tried; of more, those in which at most two
+numbers come from elsewhere than in the likeliest way."""
 _MODULUS = re.compile(r"\bmod(?:ulo)?\s+(\d+)", re.IGNORECASE)
 _NAME = re.compile(r"(\w+)\s*[:=]\s*\Z")
-_NAMED = re.compile(
-    r"(?P<source>[^\d.!?\n]*)(?:=|:|\b(?:equals|is|makes|gives)\b)\s*(?P<number>\d+(?:\.\d+)?)"
-    r"(?![\w%]|[.,]\d|\s*[-+*/×÷=])"
+_PERCENT = re.compile(r"\s?(?:\\?%|per ?cent\b)")
+_THING = re.compile(r"[ -]?([a-zA-Z]{2,})")
+WORDS: tuple[str, ...] = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen"),
+    *("nineteen", "twenty"),
+)
+"""Numbers in words, from 0 on."""
+_WORD = re.compile(
+    rf"(?<![\w-])(?<!\band )({'|'.join(WORDS[2:])})"
+    r"(?![\w-]|\s+(?:hundred|thousand|million|dozen)\b)",
+    re.IGNORECASE,
 )
 _NEAR = 40
 """Number of characters before a number of the question that are searched for its name."""
+_RATES = ((0, Fraction(1, 100)), (100, -1), (1, -Fraction(1, 100)), (1, Fraction(1, 100)), (100, 1))
+"""Other forms (a, b) of a percentage p, as a + b p: .2, 80, .8, 1.2 and 120 of 20 %."""
+_CONVERSIONS = frozenset(map(Fraction, (2, 7, 10, 12, 24, 52, 60, 100, 365, 1000)))
+"""Factors that a text may take from no number of the question, though it has them, too."""
+_NOTHING: Mapping[int, Fraction] = MappingProxyType({})
 
 
 class NotExecutable(ValueError):
@@ -48,104 +69,199 @@ class Input:
     end: int
     """Half-open character span in the question."""
     value: Fraction
+    """The number as written: 5 for "5 %"."""
     name: str | None
     """The word that the question gives the number by, as in "Hint : 5"; None without one."""
+    percent: bool = False
+    also: tuple[Span, ...] = ()
+    """Spans of the same number of the same things, said again."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """The origin of a number in an operation: an input, an earlier result, or the text alone."""
+    """The origin of a number in a statement: an input, an earlier result, or the text alone."""
 
     kind: Literal["input", "result", "constant"]
     at: int = -1
-    """Index of the input, or of the operation whose result it is."""
+    """Index of the input, or of the statement whose result it is."""
     value: Fraction = Fraction(0)
-    """Value of the number."""
+    """Value of the number as written."""
+    shift: Fraction = Fraction(0)
+    scale: Fraction = Fraction(1)
+    """The number is `shift + scale * x` of the value x that it comes from."""
 
 
-@dataclass(frozen=True)
-class Operation:
-    """A stated operation: an equation, or a sentence that names an input."""
-
-    start: int
-    """Character of the reasoning at which it begins."""
-    sources: tuple[Source, ...]
-    result: Fraction
-    """The result as stated, right or wrong."""
-    equation: Equation | None
-    """None for a sentence that names an input."""
-
-    def apply(self, values: Sequence[Fraction]) -> Fraction | None:
-        """The result on other numbers; None for a division by zero."""
-        return self.equation.value(values) if self.equation else values[0]
+Binding = tuple[tuple[Source, ...], ...]
+"""A source for each number of each statement."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """The stated operations of a chain, and which of their results is its answer."""
+    """The statements of a chain, the places that their numbers may come from, and its answer."""
 
     inputs: tuple[Input, ...]
-    operations: tuple[Operation, ...]
+    operations: tuple[Statement, ...]
+    candidates: tuple[tuple[tuple[Source, ...], ...], ...]
+    """Statement -> number -> the places that it may come from, the likeliest first."""
     modulus: int | None
     """The N of a question that asks for results "mod N"."""
     answer: Fraction
 
     @cached_property
-    def routes(self) -> tuple[int, ...]:
-        """Operations whose stated result is the answer and leads to no later one of which that is
-        true. A text with two of them tells of two ways to the answer; one with none does not say
-        how it came about."""
-        ends = [i for i, o in enumerate(self.operations) if o.result == self.answer]
-        return tuple(i for i in ends if not any(i in self.before(j) for j in ends if j > i))
+    def bindings(self) -> tuple[Binding, ...]:
+        """The ways to bind the numbers, the likeliest first: all, or those in which at most two
+        numbers come from elsewhere than in the likeliest, if all are more than `MOST_BINDINGS`.
 
-    def before(self, at: int) -> set[int]:
-        """Operations that the operation `at` depends on, and itself."""
-        results = [s.at for s in self.operations[at].sources if s.kind == "result"]
-        return {at}.union(*(self.before(i) for i in results))
+        The likeliest takes the latest result of a number's value that nothing has used, else the
+        first such input, else a used one.
+        """
+        flat = [number for numbers in self.candidates for number in numbers]
+        used: set[tuple[str, int]] = set()
+        likeliest = []
+        for places in flat:
+            best = min(places, key=lambda s: s.kind != "constant" and (s.kind, s.at) in used)
+            used.add((best.kind, best.at))
+            likeliest.append(best)
+        if prod(map(len, flat)) <= MOST_BINDINGS:
+            ways = product(*flat)
+        else:
+            near = combinations_with_replacement(range(len(flat)), 2)
+            ways = chain.from_iterable(
+                product(*(of if i in two else (likeliest[i],) for i, of in enumerate(flat)))
+                for two in near
+            )
+        first = self._grouped(likeliest)
+        return tuple(dict.fromkeys((first, *map(self._grouped, ways))))
+
+    def _grouped(self, sources: Sequence[Source]) -> Binding:
+        of = iter(sources)
+        return tuple(tuple(next(of) for _ in numbers) for numbers in self.candidates)
+
+    @property
+    def binding(self) -> Binding:
+        """The likeliest binding."""
+        return self.bindings[0]
 
     @cached_property
-    def read(self) -> set[int]:
+    def ends(self) -> tuple[int, ...]:
+        """Statements whose stated result is the answer."""
+        return tuple(i for i, o in enumerate(self.operations) if o.result == self.answer)
+
+    def routes(self, binding: Binding) -> tuple[int, ...]:
+        """Statements whose stated result is the answer and leads to no later one of which that is
+        true. A text with two of them tells of two ways to the answer; one with none does not say
+        how it came about."""
+        before = {i: self.before(i, binding) for i in self.ends}
+        return tuple(i for i in before if not any(i in before[j] for j in before if j > i))
+
+    def before(self, at: int, binding: Binding) -> set[int]:
+        """Statements that the statement `at` depends on, and itself."""
+        found, left = set(), [at]
+        while left:
+            found.add(i := left.pop())
+            left += [s.at for s in binding[i] if s.kind == "result" and s.at not in found]
+        return found
+
+    def read(self, binding: Binding) -> set[int]:
         """Inputs that the routes depend on: those which the text says have an effect."""
-        used = set().union(*(self.before(route) for route in self.routes))
-        return {s.at for i in used for s in self.operations[i].sources if s.kind == "input"}
+        used = set[int]().union(*(self.before(route, binding) for route in self.routes(binding)))
+        return {s.at for i in used for s in binding[i] if s.kind == "input"}
 
-    def run(self, changes: Mapping[int, Fraction]) -> list[Fraction | None]:
-        """The result of every operation, executed with other values of some inputs.
+    def run(
+        self,
+        binding: Binding,
+        changes: Mapping[int, Fraction] = _NOTHING,
+        forced: Mapping[int, Fraction] = _NOTHING,
+    ) -> list[Fraction | None]:
+        """The result of every statement.
 
-        None stands for a result that cannot be computed.
+        Args:
+            changes: input -> its other value.
+            forced: statement -> the result that is put in place of its own.
+
+        Returns:
+            Per statement its result, rounded where the text rounds it; None if it cannot be
+            computed.
         """
         results: list[Fraction | None] = []
-        for operation in self.operations:
-            results.append(self.step(operation, changes, results))
+        for i in range(len(self.operations)):
+            results.append(forced[i] if i in forced else self.step(i, binding, changes, results))
         return results
 
     def step(
         self,
-        operation: Operation,
+        at: int,
+        binding: Binding,
         changes: Mapping[int, Fraction],
         results: Sequence[Fraction | None],
     ) -> Fraction | None:
-        """The result of one operation on the given inputs and results before it."""
-
-        def value(source: Source) -> Fraction | None:
+        """The result of one statement on the given inputs and results before it."""
+        values = []
+        for source in binding[at]:
+            x: Fraction | None = source.value
             if source.kind == "result":
-                return results[source.at]
-            return changes.get(source.at, source.value) if source.kind == "input" else source.value
+                x = results[source.at]
+            elif source.kind == "input":
+                x = changes.get(source.at, self.inputs[source.at].value)
+            if x is None:
+                return None
+            values.append(x if source.kind == "constant" else source.shift + source.scale * x)
+        return rounded(self.operations[at], self.operations[at].value(values), self.modulus)
 
-        values = [value(source) for source in operation.sources]
-        known = [v for v in values if v is not None]
-        result = operation.apply(known) if len(known) == len(values) else None
-        return result if result is None or self.modulus is None else result % self.modulus
+    def holds(self, at: int) -> bool:
+        """Whether a statement's result is what its own numbers give."""
+        return holds(self.operations[at], self.modulus)
+
+
+def rounded(stated: Statement, value: Fraction | None, modulus: int | None) -> Fraction | None:
+    """What a statement comes to as it writes it: modulo `modulus`, and to as many decimal places
+    as its own result has where that is rounded."""
+    if value is None:
+        return None
+    usual = stated.value(stated.numbers)
+    if modulus is not None:
+        return value % modulus
+    if usual is not None and usual != stated.result and _near(stated, usual):
+        return round(value * 10**stated.places) / Fraction(10**stated.places)
+    return value
+
+
+def holds(stated: Statement, modulus: int | None) -> bool:
+    """Whether a statement is true of the numbers that it states, to the places of its result."""
+    value = stated.value(stated.numbers)
+    if value is None:
+        return False
+    value = value if modulus is None else value % modulus
+    return value == stated.result or _near(stated, value)
+
+
+def _near(stated: Statement, value: Fraction) -> bool:
+    close = abs(value - stated.result) <= Fraction(1, 2 * 10**stated.places)
+    return close and (stated.about or stated.places > 0)
 
 
 def inputs_of(question: str) -> tuple[Input, ...]:
-    """The numbers of a question but for the N of "mod N", each with its name if it has one."""
-    moduli = {m.start(1) for m in _MODULUS.finditer(question)}
-    return tuple(
-        Input(*m.span(), as_number(m.group()), _name(question, m.start()))
-        for m in numbers(question)
-        if m.start() not in moduli
-    )
+    """The numbers of a question, in digits or words, but for the N of "mod N".
+
+    One number of the same things that is said twice ("3 boxes … the 3 boxes") is one input.
+    """
+    text = plain(question)
+    moduli = {m.start(1) for m in _MODULUS.finditer(text)}
+    found = [(m.span(), as_number(m.group())) for m in numbers(text) if m.start() not in moduli]
+    found += [(m.span(), Fraction(WORDS.index(m[1].lower()))) for m in _WORD.finditer(text)]
+    given: dict[object, Input] = {}
+    for span, value in sorted(found):
+        name = _name(text, span[0])
+        percent = _PERCENT.match(text, span[1]) is not None
+        thing = None if name or percent else _THING.match(text, span[1])
+        of = (value, thing[1].lower().removesuffix("s")) if thing else span
+        known = given.get(of)
+        given[of] = (
+            replace(known, also=(*known.also, span))
+            if known
+            else Input(*span, value, name, percent)
+        )
+    return tuple(given.values())
 
 
 def _name(question: str, at: int) -> str | None:
@@ -164,46 +280,36 @@ def as_number(text: str) -> Fraction:
         raise NotExecutable(NO_NUMBER) from None
 
 
-def operations_of(inputs: Sequence[Input], reasoning: str) -> tuple[Operation, ...]:
-    """The stated operations of a reasoning, in order, each number with its source.
+def operations_of(inputs: Sequence[Input], reasoning: str) -> tuple[Statement, ...]:
+    """The statements of a reasoning, in order."""
+    return tuple(statements(reasoning, {i.name for i in inputs if i.name}))
 
-    A number comes from the latest result of its value that no operation has used, else from the
-    first input of its value that none has used, else from a used result or input of its value; if
-    there is none, it is a constant of the text.
-    """
-    stated: list[tuple[int, Equation | tuple[str, Fraction]]] = [
-        (e.start, e) for e in equations(reasoning)
-    ]
-    spans = [(e.start, e.end) for _, e in stated if isinstance(e, Equation)]
-    for match in _NAMED.finditer(reasoning):
-        inside = any(a < match.end() and match.start("number") < b for a, b in spans)
-        for given in inputs:
-            if given.name and not inside and re.search(rf"\b{given.name}\b", match["source"], re.I):
-                stated.append((match.start(), (given.name, Fraction(match["number"]))))
-                break
-    operations: list[Operation] = []
-    used: set[tuple[str, int]] = set()
 
-    def source(value: Fraction, name: str | None = None) -> Source:
-        if name is not None:
-            named = [i for i, x in enumerate(inputs) if (x.name, x.value) == (name, value)]
-            return Source("input", named[0], value) if named else Source("constant", value=value)
-        results = [i for i, o in enumerate(operations) if o.result == value][::-1]
-        given = [i for i, x in enumerate(inputs) if x.value == value]
-        places = [("result", i) for i in results] + [("input", i) for i in given]
-        for kind, at in sorted(places, key=lambda place: place in used):
-            used.add((kind, at))
-            return Source("result" if kind == "result" else "input", at, value)
-        return Source("constant", value=value)
+def _sources(
+    inputs: Sequence[Input], operations: Sequence[Statement], at: int, k: int
+) -> Iterator[Source]:
+    """The places that a number of a statement may come from, the likeliest first."""
+    stated = operations[at]
+    number = stated.numbers[k]
+    if stated.name is not None:
+        for i, x in enumerate(inputs):
+            if (x.name, x.value) == (stated.name, number):
+                yield Source("input", i, number)
+        return
+    for i in range(at - 1, -1, -1):
+        for scale in (Fraction(1), Fraction(100)) if stated.percents[k] else (Fraction(1),):
+            if operations[i].result * scale == number:
+                yield Source("result", i, number, scale=scale)
+    for i, x in enumerate(inputs):
+        for shift, scale in _forms(x):
+            if shift + scale * x.value == number:
+                yield Source("input", i, number, Fraction(shift), Fraction(scale))
+    if number in _CONVERSIONS and stated.signs <= {"*", "/"}:
+        yield Source("constant", value=number)
 
-    for start, what in sorted(stated, key=lambda pair: pair[0]):
-        if isinstance(what, Equation):
-            sources = tuple(source(number) for number in what.numbers)
-            operations.append(Operation(start, sources, what.result, what))
-        else:
-            name, value = what
-            operations.append(Operation(start, (source(value, name),), value, None))
-    return tuple(operations)
+
+def _forms(given: Input) -> Sequence[tuple[Fraction | int, Fraction | int]]:
+    return ((0, 1), *_RATES) if given.percent else ((0, 1),)
 
 
 def program_of(question: str, reasoning: str, answer: str) -> Program:
@@ -218,11 +324,21 @@ def program_of(question: str, reasoning: str, answer: str) -> Program:
     operations = operations_of(inputs, reasoning)
     if not operations:
         raise NotExecutable(NO_OPERATION)
-    said = {i.value for i in inputs} | {o.result for o in operations}
-    spans = [(o.equation.start, o.equation.end) for o in operations if o.equation]
-    for match in numbers(reasoning):
-        inside = any(a <= match.start() < b for a, b in spans)
-        if not inside and as_number(match.group()) not in said:
+    said = {o.result * scale for o in operations for scale in (1, 100)}
+    said |= {number for o in operations for number in o.numbers} | _CONVERSIONS | {Fraction(1)}
+    said |= {shift + scale * i.value for i in inputs for shift, scale in _forms(i)}
+    spans = [(o.start, o.end) for o in operations if o.expression is not None]
+    text = plain(reasoning)
+    for match in numbers(text):
+        if not touched(spans, *match.span()) and as_number(match.group()) not in said:
             raise NotExecutable(NOT_COVERED)
-    modulus = _MODULUS.search(question)
-    return Program(inputs, operations, int(modulus[1]) if modulus else None, as_number(answer))
+    candidates = tuple(
+        tuple(
+            tuple(_sources(inputs, operations, at, k)) or (Source("constant", value=number),)
+            for k, number in enumerate(stated.numbers)
+        )
+        for at, stated in enumerate(operations)
+    )
+    found = _MODULUS.search(plain(question))
+    modulus = int(found[1]) if found else None
+    return Program(inputs, operations, candidates, modulus, as_number(answer))

@@ -213,6 +213,7 @@ def write_chains(
     messages: Mapping[str, Message],
     max_new_tokens: int | None = None,
     execution: Any = "auto",
+    begun: Mapping[str, Sequence[int]] | None = None,
 ) -> tuple[dict[str, CuedChain], dict[str, Any]] | None:
     """Write a response to each message, in lockstep: greedily; to a trace that is one of several
     samples of its question at the temperature and top_p of the trace, with a seed for each message.
@@ -223,6 +224,8 @@ def write_chains(
     Args:
         max_new_tokens: most tokens of a response; None is twice those of the trace's own response,
             and 64. Fewer if the model has fewer positions left.
+        begun: name -> ids with which the response begins, an opener included; of a model whose
+            weights are at hand.
 
     Returns:
         Name -> chain, and the cost of writing; None if the trace's prompt is not the rendering of
@@ -242,7 +245,8 @@ def write_chains(
 
     prompts = {n: model.prompt(m.turns, m.system, thinking) for n, m in messages.items()}
     most = max_new_tokens or 2 * (len(trace.reasoning_ids) + len(trace.tail_ids)) + 64
-    prefixes = [prompt.ids for prompt in prompts.values()]
+    begun = begun or {}
+    prefixes = [(*prompt.ids, *begun.get(name, ())) for name, prompt in prompts.items()]
     room = model.max_positions
     limits = [most if room is None else min(most, max(1, room - len(ids))) for ids in prefixes]
     written = _drawn(model, trace, messages, prefixes, limits) or [
@@ -252,7 +256,7 @@ def write_chains(
     chains = {}
     for (name, prompt), text in zip(prompts.items(), written, strict=True):
         assert text is not None
-        ids, cut = tuple(text.ids), text.finish == "length"
+        ids, cut = (*begun.get(name, ()), *text.ids), text.finish == "length"
         response = split_response(model.tokenizer, prompt.format, ids)
         reasoning, said = response.reasoning_ids, model.decode(response.tail_ids)
         if not prompt.format.marks:

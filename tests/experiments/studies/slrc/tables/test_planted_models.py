@@ -25,15 +25,16 @@ def interchanged(model: str, item: str, kept: list[bool], led: list[float]) -> d
         "model": f"planted:{model}",
         "task": task,
         "item": f"{task}-0-{item}",
-        "inputs": ["1"] * len(kept),
-        "predicted": [1.0] * len(kept),
-        "kept": kept,
+        "parts": ["kept"] * len(kept),
         "kept_p": [float(x) for x in kept],
-        "alone": all(kept),
+        "score": sum(kept) / len(kept),
+        **dict.fromkeys(("predicted", "redirected", "unmoved"), 1.0),
+        "kept": sum(kept) / len(kept),
         "steps": list(range(len(led))),
         "n_steps": len(led),
         "held": [1.0] * len(led),
         "led": led,
+        "carried": [None] * len(led),
     }
 
 

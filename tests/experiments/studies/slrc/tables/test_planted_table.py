@@ -167,14 +167,15 @@ def interchanged(model: str, item: str, kept: list[bool], led: list[float]) -> d
         "model": f"planted:{model}",
         "task": task,
         "item": f"{task}-0-{item}",
-        "inputs": ["1"] * len(kept),
-        "predicted": [1.0] * len(kept),
-        "kept": kept,
-        "alone": all(kept),
+        "parts": ["kept"] * len(kept),
+        "score": sum(kept) / len(kept),
+        **dict.fromkeys(("predicted", "redirected", "unmoved"), 1.0),
+        "kept": sum(kept) / len(kept),
         "steps": list(range(len(led))),
         "n_steps": len(led),
         "held": [1.0] * len(led),
         "led": led,
+        "carried": [None] * len(led),
     }
 
 

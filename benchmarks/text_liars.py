@@ -1,0 +1,151 @@
+"""Does `interchange` tell texts that describe their model from texts that do not?
+
+    python benchmarks/text_liars.py --out text_liars.csv
+
+Models are functions whose truth is known: those of `told_own.py`, by the author of the measure,
+and those of `told_held_out.py`, by an author who had seen `told.py` and nothing of the measure. A
+row is a model, or all liars or all honest models of an author.
+
+Columns:
+    texts, lies     chains, and those that do not describe how the answer came about
+    read            share of the chains that the rule reads as a program
+    found           share of the read lies that are called untrue (a score below 1)
+    false_alarms    share of the read true texts that are called untrue
+    PART            mean share of the part over the read lies (of an honest model, its true texts)
+    auroc           of the score, lies against the true texts of all honest models of the author
+    low, high       95 % interval over models: all models of an author drawn with replacement
+    alterations     mean number a text
+    left            share of them that are evidence
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.metrics import roc_auc_score
+
+sys.path.append(str(Path(__file__).parent))
+import told_own
+from told import Told
+
+from faithscope.interventions import NotExecutable, program_of, segment
+from faithscope.interventions.alterations import alterations
+from faithscope.probes.program_evidence import PARTS, Reply, evidence
+
+
+def scores(model: Told, texts: int, seed: int) -> list[dict]:
+    """One row per text."""
+    rng = random.Random(f"{model.name}-{seed}")
+    return [_score(model, model.question(rng), f"{seed}-{i}") for i in range(texts)]
+
+
+def _score(model: Told, question: str, seed: str) -> dict:
+    chain = model.go_on(question, "")
+    row = {"model": model.name, "true": model.true(question)}
+    answer = model.answer(question, chain)
+    try:
+        program = program_of(question, chain, answer)
+    except NotExecutable as error:
+        return row | {"excluded": error.reason}
+    steps = [step.chars for step in segment(list(chain))]
+    altered = alterations(program, question, chain, steps, seed)
+    replies = []
+    for one in altered:
+        text = one.chain if one.whole else model.go_on(one.question, one.chain or "")
+        assert text is not None
+        replies.append(Reply(model.answer(one.question, text), text))
+    found = evidence(program, chain, altered, replies)
+    if found.score is None:
+        return row | {"excluded": "nothing_that_it_can_do"}
+    parts = {part: found.share(part) for part in PARTS}
+    return row | parts | {"score": found.score, "left": found.left, "alterations": len(altered)}
+
+
+def table(models: Sequence[Told], texts: int, seed: int, author: str) -> pd.DataFrame:
+    frame = pd.DataFrame([row for model in models for row in scores(model, texts, seed)])
+    honest = {model.name for model in models if frame[frame.model == model.name].true.all()}
+    lines = [
+        _line(of, frame, author, name, name in honest)
+        for name, of in frame.groupby("model", sort=False)
+    ]
+    for name, of in (
+        ("all liars", frame[~frame.model.isin(honest)]),
+        ("all honest models", frame[frame.model.isin(honest)]),
+    ):
+        line = _line(of, frame, author, name, name == "all honest models")
+        lines.append(line | _interval(of, frame[frame.model.isin(honest)], name, seed))
+    return pd.DataFrame(lines)
+
+
+def _line(of: pd.DataFrame, frame: pd.DataFrame, author: str, name: str, honest: bool) -> dict:
+    read = of[of.score.notna()]
+    lies, true = read[~read.true], read[read.true]
+    shown = true if honest else lies
+    honest_ones = frame[frame.true & frame.score.notna()]
+    return {
+        "author": author,
+        "model": name,
+        "texts": len(of),
+        "lies": int((~of.true).sum()),
+        "read": len(read) / len(of),
+        "found": (lies.score < 1).mean() if len(lies) else None,
+        "false_alarms": (true.score < 1).mean() if len(true) else None,
+        **{part: shown[part].astype(float).mean() for part in PARTS},
+        "auroc": _auroc(lies.score, honest_ones.score) if len(lies) else None,
+        "alterations": read.alterations.mean(),
+        "left": read.left.mean(),
+    }
+
+
+def _auroc(lies: pd.Series, true: pd.Series) -> float:
+    return float(roc_auc_score([1] * len(lies) + [0] * len(true), [*-lies, *-true]))
+
+
+def _interval(of: pd.DataFrame, honest: pd.DataFrame, name: str, seed: int) -> dict:
+    """Over models drawn with replacement: of the AUROC of all liars, of false alarms."""
+    rng = np.random.default_rng(seed)
+
+    def drawn(frame: pd.DataFrame) -> pd.DataFrame:
+        groups = [g for _, g in frame[frame.score.notna()].groupby("model")]
+        return pd.concat([groups[i] for i in rng.integers(len(groups), size=len(groups))])
+
+    values = []
+    for _ in range(500):
+        true = drawn(honest)
+        if name == "all honest models":
+            values.append((true.score < 1).mean())
+        else:
+            lies = drawn(of)
+            values.append(_auroc(lies[~lies.true].score, true[true.true].score))
+    low, high = np.percentile(values, [2.5, 97.5])
+    return {"low": low, "high": high}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--texts", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+    authors = {"own": told_own.MODELS}
+    try:
+        import told_held_out
+    except ModuleNotFoundError:
+        print("told_held_out.py is not here: own models only", file=sys.stderr)
+    else:
+        authors["held out"] = told_held_out.MODELS
+    frame = pd.concat([table(m, options.texts, options.seed, a) for a, m in authors.items()])
+    frame = frame.round(3)
+    print(frame.to_string(index=False))
+    if options.out:
+        frame.to_csv(options.out, index=False)
+
+
+if __name__ == "__main__":
+    main()

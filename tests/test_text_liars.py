@@ -1,0 +1,28 @@
+"""Functions of known truth: the rules of `interchange` find the liars and call no honest form
+untrue."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
+from text_liars import scores
+from told_own import MODELS
+
+KNOWN_TO_PASS = ("denies",)
+NOT_READ = ("prose",)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda m: m.name)
+def test_a_lie_is_found_and_a_true_text_is_not_called_one(model):
+    rows = scores(model, 4, 1)
+    if model.name in NOT_READ:
+        assert {row["excluded"] for row in rows} == {"no_operation_stated"}
+        return
+    for row in rows:
+        found = row["score"] < 1
+        if model.name != "bribe" or not row["true"]:
+            assert found == (not row["true"] and model.name not in KNOWN_TO_PASS)
