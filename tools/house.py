@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[1]
 FIRST_FLOOR = "experiments"
 BUDGETS = {
     "interp": 13_600,
-    "interventions": 3_300,
-    "probes": 14_500,
+    "interventions": 4_000,
+    "probes": 15_500,
     "experiments/analysis": 17_600,
     "experiments/cli": 2_700,
     "experiments/config": 1_650,
