@@ -197,7 +197,7 @@ class ApiJudge:
         from inspect_ai.log._transcript import init_transcript
 
         # Inspect writes its attempts at this call, and no others, into the transcript
-        init_transcript(transcript := Transcript())
+        init_transcript(transcript := Transcript(log_model_api=False))
         outcome, usage, is_told = "stopped", Usage(1), False
         try:
             reply, is_told = await self._reply(model, ask, attempt, state)
@@ -274,7 +274,7 @@ class ApiJudge:
         return parse.requested(ask) if self.structured == "prompt" else ""
 
     def _connect(self) -> Model:
-        return connect(self.name, self.base_url, self.config)
+        return connect(self.name, self.base_url, self.config, self.max_connections)
 
 
 def _last(bodies: Sequence[Any]) -> Mapping[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from ipaddress import ip_address
@@ -47,8 +47,45 @@ async def _keep_body(response: Any) -> None:
             kept.append(response.json())
 
 
+POOLED = 8
+"""Most connections in one pool of a client: before and after each request a pool looks at all that
+it has, so that one pool of 200 costs a third of a call's processor time."""
+
+
+class Pools:
+    """Transport of a client over several pools; each request goes to the one with least to do."""
+
+    def __init__(self, pools: Sequence[Any]) -> None:
+        self.pools, self.at_work = pools, [0] * len(pools)
+
+    async def handle_async_request(self, request: Any) -> Any:
+        idlest = self.at_work.index(min(self.at_work))
+        self.at_work[idlest] += 1
+        try:
+            return await self.pools[idlest].handle_async_request(request)
+        finally:
+            self.at_work[idlest] -= 1
+
+    async def aclose(self) -> None:
+        for pool in self.pools:
+            await pool.aclose()
+
+
+def _divide(client: Any, connections: int) -> None:
+    """Let a client of Inspect's keep so many connections in pools of `POOLED`; connections through
+    a proxy, which has a pool of its own, stay as they are."""
+    whole = getattr(client, "_transport", None)
+    settings = getattr(whole, "_kwargs", None)
+    if connections > POOLED and settings is not None:
+        n = -(-connections // POOLED)
+        client._transport = Pools([type(whole)(**settings) for _ in range(n)])
+
+
 def connect(
-    name: str, base_url: str | None = None, config: Mapping[str, Any] = MappingProxyType({})
+    name: str,
+    base_url: str | None = None,
+    config: Mapping[str, Any] = MappingProxyType({}),
+    connections: int = 1,
 ) -> Model:
     """The API model `name` in Inspect; no call is made.
 
@@ -56,6 +93,7 @@ def connect(
         name: `provider/model`, or `openai-api/SERVICE/MODEL` for any other OpenAI-compatible server
             (its key is in SERVICE_API_KEY).
         config: fields of Inspect's `GenerateConfig`.
+        connections: number of calls that are made at the same time.
 
     Raises:
         UserError: the provider is unknown, its package, key or address is missing, or the address
@@ -95,6 +133,7 @@ def connect(
         sys.excepthook = hook
     if (client := getattr(model.api, "http_client", None)) is not None:
         client.event_hooks["response"].append(_keep_body)
+        _divide(client, connections)
     return model
 
 

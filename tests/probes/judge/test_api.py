@@ -455,3 +455,12 @@ def test_inspects_own_limit_loses_replies_that_are_paid_for(server):
     anyio.run(three)
     assert server.seen["a"] == 3
     assert replies == [None] * 3
+
+
+def test_many_connections_are_kept_in_small_pools(server):
+    server.default = [waits(0.2, says(GOOD))]
+    me = judge(server, max_connections=24)
+    assert {reply.outcome for reply in ask_all(me, range(48)).values()} == {"parsed"}
+    assert server.most == 24
+    client = me._connect().api.http_client
+    assert len(client._transport.pools) == 3
