@@ -247,8 +247,15 @@ class _Mark:
         return self.pair, self.opens
 
 
+@cache
+def _known() -> re.Pattern[str]:
+    """The pattern of `MARKS`, without a hash of them all for every text."""
+    return _pattern(MARKS)
+
+
 def _marks(text: str, pairs: tuple[Marks, ...] = MARKS) -> Iterator[_Mark]:
-    for found in _pattern(pairs).finditer(text) if pairs else ():
+    pattern = _known() if pairs is MARKS else _pattern(pairs)
+    for found in pattern.finditer(text) if pairs else ():
         group = found.lastgroup or ""
         yield _Mark(int(group[1:]), group[0] == "o", *found.span())
 
@@ -300,7 +307,8 @@ def split(text: str, prompt: str = "", pairs: tuple[Marks, ...] = MARKS) -> Thou
         pairs: the marks that count; others are text.
     """
     text = _unescaped(_with_channels(text), pairs)
-    in_prompt = {mark.kind for mark in _marks(prompt, pairs)} if prompt else set()
+    marks = [*_marks(text, pairs)]
+    in_prompt = {mark.kind for mark in _marks(prompt, pairs)} if prompt and marks else set()
     answer: list[str] = []
     thoughts: list[str] = []
     doubtful: list[_Mark] = []
@@ -309,7 +317,7 @@ def split(text: str, prompt: str = "", pairs: tuple[Marks, ...] = MARKS) -> Thou
     opener: _Mark | None = None
     at = depth = 0
     quoted = begun = withheld = False
-    for i, mark in enumerate(_marks(text, pairs)):
+    for i, mark in enumerate(marks):
         inside = opener is not None and opener.pair == mark.pair
         if pairs[mark.pair].pairs_only and not mark.opens and not inside:
             continue

@@ -126,7 +126,8 @@ class Store:
         self.worker = worker
         self.run_dir = config.run_dir
         self.session = 0
-        self._files = Appender(sync=True)
+        self.files = Appender(sync=True)
+        """The worker's files; what is added to them is on the disk at once."""
         # timings are no results, so that losing the last of them costs nothing
         self._timings = Appender()
         self._held = ExitStack()
@@ -154,7 +155,7 @@ class Store:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._files.close()
+        self.files.close()
         self._timings.close()
         self._held.close()
 
@@ -197,10 +198,10 @@ class Store:
         place = None
         if arrays:
             blob = to_blob(arrays)
-            place = (self._files.add(beside(path), blob), len(blob), zlib.crc32(blob))
+            place = (self.files.add(beside(path), blob), len(blob), zlib.crc32(blob))
         stored = Unit(unit, stage, model, task, item, self.session, records, failed, place)
         line = stored.to_line()
-        self.index.put(stored.head, path, self._files.add(path, line), len(line))
+        self.index.put(stored.head, path, self.files.add(path, line), len(line))
         if seconds is not None:
             timing = dict(zip(("stage", "model", "task", "item"), key, strict=True))
             timing |= {"session": self.session, "seconds": round(seconds, 4)}

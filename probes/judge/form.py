@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from typing import Any, Literal, Protocol
 
 from faithscope.probes.judge.template import MissingPlace, Syntax, filled, places
@@ -90,7 +91,7 @@ class Form:
         """Names of the places of template and system message."""
         return places(self.template, self.syntax) | places(self.system or "", self.syntax)
 
-    @property
+    @cached_property
     def sha256(self) -> str:
         """The sha256 of everything that the form tells the judge; every record keeps it."""
         content = asdict(self)
@@ -241,7 +242,7 @@ class Usage:
     cached_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
+        return Usage(**{name: n + getattr(other, name) for name, n in vars(self).items()})
 
 
 @dataclass(frozen=True)

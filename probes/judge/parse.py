@@ -18,11 +18,12 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from faithscope.interp import marks
 from faithscope.interventions.sentences import enclosed
-from faithscope.probes.judge.form import Ask, Field, Outcome, Writing
+from faithscope.probes.judge.form import Ask, Field, Form, Outcome, Writing
 
 _OPENS_FENCE, _CLOSES_FENCE = re.compile(r"```\w*[ \t]*\n"), re.compile("```")
 _ONE_FENCE = re.compile(r"\s*```\w*[ \t]*\n(.*)```\s*", re.S)
@@ -121,10 +122,13 @@ def _property(ask: Ask, f: Field, listed: bool) -> dict[str, Any]:
 
 def request(ask: Ask) -> str:
     """The sentence that asks for the form, for a provider without structured output."""
-    return (
-        "Reply with one JSON object and nothing else, of this JSON schema:\n"
-        f"{json.dumps(schema(ask))}"
-    )
+    return _request(ask.form, ask.high, ask.labels)
+
+
+@lru_cache(1 << 8)
+def _request(form: Form, high: int | None, labels: tuple[str, ...]) -> str:
+    of = schema(Ask("", form, {}, high, labels))
+    return f"Reply with one JSON object and nothing else, of this JSON schema:\n{json.dumps(of)}"
 
 
 def requested(ask: Ask | Writing) -> str:

@@ -23,12 +23,20 @@ def redact(text: str, environment: Mapping[str, str] = os.environ) -> str:
     Values under eight characters stay: they are settings (`TOKEN_LIMIT=512`), and removing them
     would tear holes into replies.
     """
-    secrets = [(v, k) for k, v in environment.items() if _SECRET.search(k) and len(v) >= 8]
+    if not text:
+        return text
+    named = [(environment[k], k) for k in environment if _is_secret(k)]
+    secrets = [(v, k) for v, k in named if len(v) >= 8]
     for value, variable in sorted(secrets, key=lambda s: -len(s[0])):
         text = text.replace(value, f"[{variable}]")
         if "\\" in text:
             text = _escaped(value).sub(f"[{variable}]", text)
     return text
+
+
+@lru_cache(maxsize=4096)
+def _is_secret(variable: str) -> bool:
+    return bool(_SECRET.search(variable))
 
 
 @lru_cache(maxsize=256)

@@ -12,7 +12,7 @@ import json
 import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -54,8 +54,15 @@ class RunAccount(Account):
         StoreError: a line is damaged; the message has file, line and remedy.
     """
 
-    def __init__(self, spend: SpendConfig, run_dir: Path, worker: str) -> None:
+    def __init__(
+        self, spend: SpendConfig, run_dir: Path, worker: str, files: Appender | None = None
+    ) -> None:
+        """
+        Args:
+            files: the worker's files, which the store closes; None opens the account's for a line.
+        """
         super().__init__()
+        self._files = files
         self.spend, self.prices = spend, prices_of(spend)
         self.run_dir, self.path = run_dir, run_dir / spend_file(worker)
         self._ended_calls, self._ended_cost = 0, 0.0
@@ -123,9 +130,12 @@ class RunAccount(Account):
         self._keep(priced)
 
     def _keep(self, calls: Sequence[Call]) -> None:
+        lines = b"".join(map(_to_line, calls))
+        if self._files is not None:
+            self._files.add(self.path, lines)
+            return
         with Appender(sync=True) as files:
-            for call in calls:
-                files.add(self.path, _to_line(call))
+            files.add(self.path, lines)
 
     def __str__(self) -> str:
         limits = {"max_calls": self.spend.max_calls, "max_cost": self.spend.max_cost}
@@ -215,7 +225,7 @@ def _files(run_dir: Path) -> list[Path]:
 
 
 def _to_line(call: Call) -> bytes:
-    return json.dumps(asdict(call)).encode() + b"\n"
+    return json.dumps(vars(call) | {"usage": vars(call.usage)}).encode() + b"\n"
 
 
 def _calls(path: Path, start: int = 0) -> Iterator[tuple[int, Call]]:

@@ -109,7 +109,7 @@ def checked_apis(
     from faithscope.probes.judge.api import ApiJudge
 
     asked = {name: how for name, how in models.items() if name.startswith(API)}
-    account = RunAccount(spend, store.run_dir, store.worker) if asked else Account()
+    account = RunAccount(spend, store.run_dir, store.worker, store.files) if asked else Account()
     judges, problems = {}, []
     for name, how in asked.items():
         try:
