@@ -209,7 +209,10 @@ class Prefill:
             m = min(step, n - at)
             return causal_mask(m, m, reach, torch.device("cpu"))[None, None]
 
-        step = _BLOCK if q.device.type == "cpu" else n
+        step = block_on(q.device)
+        if is_eager(module):
+            # plain attention holds its weights, of every head
+            step = min(step, max(1, _ENTRIES_EAGER // p))
         outs = []
         for at in range(0, n, step):
             free, upto = p - n + at, min(p, p - n + at + step)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -25,22 +25,20 @@ from torch import Tensor, nn
 from faithscope.interp import execute
 from faithscope.interp.answer import Boundary
 from faithscope.interp.answer_runs import scored
-from faithscope.interp.attention import eager, is_eager
+from faithscope.interp.attention import is_eager
+from faithscope.interp.attention_sums import Summed, forwards
 from faithscope.interp.edits import Span
 from faithscope.interp.errors import UserError
 from faithscope.interp.forest import Forest, Ids, id_array
 from faithscope.interp.keyvalues import KeyValues
 from faithscope.interp.loaded import LoadedModel
 from faithscope.interp.masked import mask_for, masked
-from faithscope.interp.masks import Reach, as_additive, causal_mask
+from faithscope.interp.masks import Reach
 from faithscope.interp.number_ends import TokenSet
-from faithscope.interp.prefill import Prefill, block_on
+from faithscope.interp.prefill import Prefill
 from faithscope.interp.read import choose_execution
 from faithscope.interp.rotation import Rotation
 from faithscope.interp.scoring import Place, Scoring, scorings
-
-_WEIGHTS = 2**22
-"""Most attention weights that are held at once, unless one query has more."""
 
 
 @dataclass(frozen=True)
@@ -86,24 +84,15 @@ class CachedText:
                 f"{model.name}: removal cannot be estimated from cached keys ({reason}); take "
                 "steps.screen out"
             )
-        forest, n = Forest.of([ids]), len(ids)
-        cache = KeyValues(n)
-        seen, read = torch.zeros(n, len(spans)), torch.zeros(n)
-        for start in range(0, n, model.chunk):
-            stop = min(start + model.chunk, n)
-            whole = (forest, cache, start, stop, model.structure.reaches)
-            block = block_on(model.device)
-            if not spans:
-                session = Prefill(*whole, block=block)
-            else:
-                last = n - 1 if since is None else since
-                session = _Watched(*whole, block=block, spans=spans, since=last)
-            with torch.inference_mode():
-                tokens, depth = (torch.from_numpy(x[start:stop]) for x in _of(forest))
-                execute.forward(model, session, tokens, depth, np.empty(0, np.int64))
+        n = len(ids)
+        cache, seen, read = KeyValues(n), torch.zeros(n, len(spans)), torch.zeros(n)
+        last = n - 1 if since is None else since
+        make = partial(_Watched, spans=spans, since=last) if spans else Prefill
+        for session in forwards(model, ids, cache, make):
             if isinstance(session, _Watched):
-                seen[start:stop] = session.seen / model.n_layers
-                read[:stop] += session.read / model.n_layers
+                of_tokens, of_last = session.sums()
+                seen[session.start : session.stop] = of_tokens / model.n_layers
+                read[: session.stop] += of_last / model.n_layers
         return cls(model, id_array(ids), cache, seen.numpy(), read.numpy(), Rotation(model))
 
     def ask(
@@ -158,41 +147,32 @@ class CachedText:
         ]
 
 
-def _of(forest: Forest) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    return forest.tokens, forest.depth
-
-
-class _Watched(Prefill):
-    """A forward over consecutive tokens of one text, which sums their attention to spans."""
+class _Watched(Summed):
+    """Sums the attention of all tokens to spans, and of the last ones to all, mean over heads."""
 
     def __init__(self, *whole: Any, block: int, spans: Sequence[Span], since: int) -> None:
-        super().__init__(*whole, block=block)
-        self._bounds, self._since = torch.tensor(spans).T, since
-        self.seen = torch.zeros(self.stop - self.start, len(spans))
-        self.read = torch.zeros(self.stop)
+        super().__init__(*whole, block=block, spans=spans)
+        self._since = since
+        self._sums: dict[torch.device, tuple[Tensor, Tensor]] = {}
 
-    def attend(
-        self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any
-    ) -> Tensor:
-        out = super().attend(module, query, key, value, **kwargs)
-        keys, values = self.cache.read(int(module.layer_idx))  # pyright: ignore
-        block = max(1, _WEIGHTS // (query.shape[1] * self.stop))
-        for at in range(0, query.shape[2], block):
-            q = query[:, :, at : at + block]
-            p = self.start + at + q.shape[2]
-            seen = causal_mask(q.shape[2], p, self._reach(module, p), q.device)
-            mask = as_additive(seen[None, None], q.dtype)
-            whole = keys[:, :, :p], values[:, :, :p]
-            weights = eager(module)(module, q, *whole, mask, **kwargs)[1]
-            assert weights is not None
-            mean = weights[0, :, :, :p].mean(0, dtype=torch.float64).cpu()
-            # attention up to each position, so that a span's is a difference of two
-            upto = nn.functional.pad(mean.cumsum(1), (1, 0))
-            first, last = self._bounds.clamp(max=p)
-            self.seen[at : at + block] += (upto[:, last] - upto[:, first]).float()
-            late = max(0, self._since - (p - len(mean)))
-            self.read[:p] += mean[late:].sum(0).float() / (len(self.forest) - self._since)
-        return out
+    def sums(self) -> tuple[Tensor, Tensor]:
+        """(T, S) attention of each token to each span, and (P,) that of the text's last tokens to
+        each token up to the forward's last, summed over layers; on the CPU."""
+        seen, read = zip(*self._sums.values(), strict=True)
+        return sum(x.cpu() for x in seen), sum(x.cpu() for x in read)  # pyright: ignore
+
+    def take(self, layer: int, at: int, first: int, weights: Tensor) -> None:
+        mean = weights.mean(0, dtype=torch.float32)
+        n, p = mean.shape
+        if mean.device not in self._sums:
+            sizes = (self.stop - self.start, self._bounds.shape[1]), (self.stop,)
+            zeros = tuple(torch.zeros(size, device=mean.device) for size in sizes)
+            self._sums[mean.device] = zeros  # pyright: ignore
+        seen, read = self._sums[mean.device]
+        seen[at : at + n] += self.of_spans(mean, first)
+        late = max(0, self._since - (self.start + at))
+        if late < n:
+            read[first : first + p] += mean[late:].sum(0) / (len(self.forest) - self._since)
 
 
 @dataclass(frozen=True)

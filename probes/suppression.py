@@ -57,7 +57,8 @@ class SuppressionSettings(TakesSpans):
     "what every later step loses when no token can look at a step: a matrix (Thought Anchors)",
     words=("cue",),
     calls=lambda size, s: (
-        1 + size.steps + len(s.spans) + s.receivers * max(0, size.steps - s.apart)
+        # the reading for receiver heads is no branch
+        1 + size.steps + len(s.spans)
     ),
 )
 def suppression(
@@ -189,31 +190,21 @@ def attention_received(model: Model, trace: Trace, apart: int = 1) -> np.ndarray
     """(L, H, T) attention per token that each counted step gets from the tokens of the steps that
     are at least `apart` later, mean over these steps; NaN where there are none.
 
-    The attention rows of only one later step are held at a time.
+    The reasoning is read once more, and of its attention only these sums are kept.
     """
-    from faithscope.interp.forest import Branch
+    # Not at the top: it brings torch, which listing the probes need not wait for.
+    from faithscope.interp.attention_sums import attention_between
 
-    ids = trace.prompt_ids + trace.reasoning_ids
     spans = _spans(trace)
-    of_later: list[np.ndarray] = []
-    for q, (a, b) in enumerate(spans):
-        earlier = spans[: max(0, q + 1 - apart)]
-        if not earlier:
-            continue
-        (read,) = model.run([Branch(ids[:b], tuple(range(a, b)))], rows=True, logits=False).branches
-        rows = [row.double() for row in read.rows]
-        blocks = [
-            np.mean([row[..., x:y].mean(-1).cpu().numpy() for row in rows], axis=0)
-            for x, y in earlier
-        ]
-        of_later.append(np.stack(blocks, axis=-1))
-    if not of_later:
-        n_heads = model.hf.config.get_text_config().num_attention_heads
-        return np.full((model.n_layers, n_heads, len(spans)), math.nan)
-    received = np.full((*of_later[0].shape[:-1], len(spans)), math.nan)
-    for k in range(of_later[-1].shape[-1]):
-        received[..., k] = np.mean([x[..., k] for x in of_later if x.shape[-1] > k], axis=0)
-    return received
+    n, sizes = len(spans), np.array([b - a for a, b in spans])
+    # by later step (rows) and earlier one
+    later = np.tri(n, n, -apart)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factors = later / sizes[:, None] / sizes / later.sum(0)
+    received = attention_between(
+        model, trace.prompt_ids + trace.reasoning_ids, spans, np.nan_to_num(factors)
+    )
+    return np.where(later.any(0), received.astype(float), math.nan)
 
 
 def _spans(trace: Trace) -> list[Span]:

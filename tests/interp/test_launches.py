@@ -12,7 +12,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from faithscope.interp import decoding, execute
+from faithscope.interp import attention, decoding, execute, prefill
 from faithscope.interp.edits import Knockout
 from faithscope.interp.forest import Branch, Forest
 from faithscope.interp.model import Model
@@ -102,3 +102,19 @@ def test_steps_of_a_block_of_columns_have_the_same_shapes(model: Model, probes):
                 tokens = logits.argmax(-1)
             steps.append(noted.calls)
     assert steps[1] == steps[2] == steps[3]
+
+
+@pytest.mark.parametrize("kernel", ["sdpa", "eager"])
+def test_masks_of_a_long_text_are_bounded(
+    model: Model, kernel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prefill, "_BLOCK_ELSEWHERE", 32)
+    monkeypatch.setattr(prefill, "_ENTRIES_EAGER", 16 * 200)
+    monkeypatch.setattr(model.hf.config, "_attn_implementation", attention.register(kernel))
+    most = {"sdpa": 32, "eager": 16}[kernel]
+    monkeypatch.setattr(model, "chunk", 100)
+    with Shapes() as noted:
+        model.run([Branch(tuple(range(200)))])
+    masks = {s for _, *shapes in noted.calls for s in shapes if s[-1:] == (200,) and len(s) == 4}
+    assert masks
+    assert max(s[-2] for s in masks) <= most

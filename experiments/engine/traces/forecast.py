@@ -36,9 +36,9 @@ held, most tokens of a forward, and the last tokens of the chain that every pack
 LOGITS, BLOCK = 1 << 24, 128
 """Likewise (`interp.execute`, `interp.prefill`): most logits of a forward over tokens behind
 numbers, and the number of these tokens that it runs in any case."""
-CODE, WEIGHTS = 470 * 2**20, 2**22
+CODE, WEIGHTS = 470 * 2**20, 2**21
 """Bytes of Python and its libraries, and the most attention weights that a screen holds at once
-(`interp.recompute`)."""
+(`interp.attention_sums`)."""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from faithscope.experiments.engine.traces.forecast import (
     CODE,
     LOGITS,
     WATCHED,
+    WEIGHTS,
     Work,
     files_of,
     work,
@@ -28,7 +29,7 @@ from faithscope.experiments.engine.traces.forecast import (
 from faithscope.experiments.engine.traces.plan import TracePlan, plan
 from faithscope.experiments.engine.traces.units import measure
 from faithscope.experiments.engine.traces.work import given_trace, trace_settings
-from faithscope.interp import execute, leads
+from faithscope.interp import attention_sums, execute, leads
 from faithscope.interp.keyvalues import KeyValues
 from faithscope.interp.model import Model
 from faithscope.interp.prefill import block_on
@@ -233,7 +234,7 @@ def test_memory_is_that_of_weights_keys_and_values_and_of_a_forward(folder: Path
 def test_the_engines_numbers_are_those_that_are_foretold_with(llama: Model) -> None:
     assert (llama.token_budget, llama.chunk) == (BUDGET, CHUNK)
     assert (execute.LOGITS, block_on(llama.device)) == (LOGITS, BLOCK)
-    assert leads.WATCHED == WATCHED
+    assert (leads.WATCHED, attention_sums.WEIGHTS) == (WATCHED, WEIGHTS)
 
 
 @pytest.mark.slow
