@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import (
@@ -57,3 +58,6 @@ class ReadsLabels(Settings):
     1 / C."""
     min_items: Annotated[StrictInt, Field(ge=2), AFTERWARDS] = 20
     """Least number of items on which anything is fitted."""
+
+    def files_read_afterwards(self) -> Mapping[str, str]:
+        return {} if self.apply is None else {"apply": self.apply}

@@ -132,6 +132,10 @@ class Settings(BaseModel):
         }
         return self.model_dump(mode="json", exclude={*self.afterwards(), *unset}) | seed
 
+    def files_read_afterwards(self) -> Mapping[str, str]:
+        """Setting -> file outside the run from which the analysis over items is made."""
+        return {}
+
     def misfits(self, models: tuple[str, ...]) -> list[str]:
         """Settings that do not fit a run of `models`, each as "setting: what is wrong"."""
         return []

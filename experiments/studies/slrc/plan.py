@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config.api import API
@@ -32,6 +35,9 @@ if TYPE_CHECKING:
     from faithscope.experiments.engine.phases import Phases
     from faithscope.experiments.engine.planfile import Shard
     from faithscope.experiments.engine.store import Store
+
+READ = "read_afterwards.json"
+"""Input file of a run: digests of the files outside it from which its tables are made."""
 
 
 @dataclass(frozen=True)
@@ -98,12 +104,13 @@ class ChainsPlan(RunPlan[RunConfig, Item]):
 
     def inputs(self) -> dict[str, str | None]:
         """Input files of a run: those of its traces, chains that no model reads, labels given by
-        `labels.path`, and the prompts of judges."""
+        `labels.path`, digests of directions that are applied, and the prompts of judges."""
         unread = as_lines_of_json(item.chain for item in self._unread)
         of_traces = {JUDGED_CHAINS: unread} if self.traces is None else self.traces.inputs()
         labels = None if self.labels is None else json_lines(self.labels)
         prompts = below(PROMPTS, as_files(self.judged.forms))
-        return {**of_traces, detectors.LABELS: labels, **prompts}
+        read = _read_afterwards(self.config)
+        return {**of_traces, detectors.LABELS: labels, READ: read, **prompts}
 
     def work(self, store: Store, shard: Shard) -> Phases:
         """The phases of the work: traces and probes, shuffled options, edits and answers to them,
@@ -159,6 +166,18 @@ def plan(config: RunConfig) -> ChainsPlan:
     items = judged.of_traces(with_units(config, map(ChainItem.made_of, traces.items)))
     labels, report = detectors.labels_of(config), traces.input_report
     return ChainsPlan(config, tuple(items), judged, traces, labels=labels, input_report=report)
+
+
+def _read_afterwards(config: RunConfig) -> str | None:
+    """Digests of the files outside the run from which tables are made, so that a changed one makes
+    them anew; None without such files."""
+    digests = {}
+    for probe in config.probes:
+        for key, name in config.settings(probe).files_read_afterwards().items():
+            path = Path(name).expanduser()
+            found = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+            digests[f"{probe}.{key}"] = {"file": name, "sha256": found}
+    return json.dumps(digests, indent=1) + "\n" if digests else None
 
 
 def _reads_labels(settings: Settings) -> bool:

@@ -24,7 +24,9 @@ from faithscope.experiments.cli.run import carry_out, report
 from faithscope.experiments.console import DONE, FAILED_ITEMS
 from faithscope.experiments.data.planted.data import ANSWER_CUE, draw_problem, true_answer
 from faithscope.experiments.data.planted.plants import path
+from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.label_probes.values import Lengths, RunLabels
+from faithscope.experiments.studies.slrc.plan import READ, plan
 from faithscope.experiments.studies.slrc.scores import scores
 from faithscope.interp.directions import Direction, load_directions, save_directions
 from faithscope.interp.errors import UserError
@@ -279,6 +281,34 @@ def test_what_cannot_be_read_is_refused_before_anything_is_measured(
     more = ["linear_probe.labels=[hint]"] if setting.startswith("min") else []
     with pytest.raises(UserError, match=problem):
         run(folder, "refused", chains("hint", 40, seed=2), *more, f"linear_probe.{setting}")
+
+
+def test_a_changed_file_of_directions_is_another_input(tmp_path: Path) -> None:
+    chain = {"question": "Add.", "reasoning": "So it is. So it was. So.", "answer": "1"}
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(json.dumps(chain | {"id": "q", "kind": "label", "options": list("0123456789")}))
+    file = tmp_path / "d.safetensors"
+
+    def inputs() -> tuple[str | None, set[str]]:
+        values = {
+            "name": "x",
+            "model": {"name": ["planted:hint"]},
+            "traces": {"path": str(rows), "task": "planted", "read_by": "all"},
+            "probes": ["linear_probe"],
+            "linear_probe": {"apply": str(file)},
+        }
+        planned = plan(RunConfig.model_validate(values))
+        units = {unit for item in planned.items for unit in item.units.values()}
+        return planned.inputs()[READ], units
+
+    save_directions(file, [Direction("d", torch.ones(96), 1)])
+    (one, units), same = inputs(), inputs()
+    save_directions(file, [Direction("d", -torch.ones(96), 1)])
+    other, others = inputs()
+    assert one is not None
+    assert (one, units) == same
+    assert one != other, "finished tables are made anew"
+    assert units == others, "and no state is read again"
 
 
 @pytest.mark.slow
