@@ -55,7 +55,10 @@ def test_settings_are_those_of_a_config(model: interp.Model, trace: Trace) -> No
         ("tracing", {"every": 0}, r"tracing\.every: .*got 0"),
         ("slrc", {"conclusion": "keep"}, "probe 'slrc' has no setting 'conclusion'"),
         ("linear_probe", {"folds": 7}, "'folds' is about the items of a run"),
-        ("flow", {"every": 1}, "probe 'flow' has no setting 'every'; it has none"),
+        ("flow", {"evry": 1}, "probe 'flow' has no setting 'evry'; it has none"),
+        ("flow", {"every": 1}, "probe 'flow' has no setting 'every'; tracing"),
+        ("knockout", {"cuts": {}}, "probe 'knockout' has no setting 'cuts'; span_knockout has it"),
+        ("knockout", {"spans": {}}, "has no setting 'spans'; span_knockout, .*steering.* have it"),
         ("flow", {"limit": 1}, "'limit' is about the items of a run"),
     ],
 )

@@ -282,6 +282,11 @@ def _checked(section: type[Settings], probe: str, settings: dict[str, Any]) -> S
             if detail["type"] == "extra_forbidden":
                 known = [n for n in section.of_a_config() if n not in section.afterwards()]
                 guess = did_you_mean(name, known) or f"; it has {', '.join(known) or 'none'}"
+                able = [n for n, of in PROBES.items() if name in of.settings.of_a_config()]
+                # of probes with this setting, those whose names hold this one's come first
+                able.sort(key=lambda other: probe not in other)
+                has = f"; {', '.join(able[:6])} {'have' if len(able) > 1 else 'has'} it"
+                guess = has if able else guess
                 problems.append(f"probe {probe!r} has no setting {name!r}{guess}")
             else:
                 problems.append(f"{probe}.{name}: {detail['msg']}, got {detail['input']!r}")
