@@ -34,6 +34,7 @@ from faithscope.probes.declared_cues import (
 )
 from faithscope.probes.framing import WRITTEN_BY_ANOTHER, Asking, Cue, by_another
 from faithscope.probes.messages import NO_WORDS
+from faithscope.probes.patterns import matched
 from faithscope.probes.text_model import Message, TextModel, cost_of, cost_of_replies, text_of
 
 if TYPE_CHECKING:
@@ -159,10 +160,16 @@ def kinds_of(asking: Asking, chosen: Sequence[str | DeclaredCue]) -> list[str]:
     return [cue.name for cue in resolved(chosen)] if asking.spoken else []
 
 
-def mentions(cue: Cue, text: str) -> bool | None:
-    """Whether a text has one of the words that mention the cue, in any case; None if no words are
-    known that would."""
-    return None if cue.mention is None else re.search(cue.mention, text, re.I) is not None
+def mentions(cue: Cue, text: str, item: str) -> bool | None:
+    """Whether a text of an item has one of the words that mention the cue, in any case; None if no
+    words are known that would.
+
+    Raises:
+        UserError: the pattern of these words takes too long (`patterns.PATIENCE`).
+    """
+    if cue.mention is None:
+        return None
+    return bool(matched(cue.mention, text, "mention of a cue", item, any_case=True, first=True))
 
 
 def _unaskable(trace: Trace, asking: Asking) -> str | None:

@@ -7,7 +7,6 @@ the words that mention it.
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
@@ -30,6 +29,7 @@ from pydantic import (
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interventions import Question
 from faithscope.probes.framing import Asking, Cue
+from faithscope.probes.patterns import pattern_problem
 from faithscope.probes.settings import Settings, as_several
 from faithscope.probes.text_model import Message
 from faithscope.probes.wrong_answer import wrong_answer
@@ -106,10 +106,8 @@ class DeclaredCue(BaseModel):
     @field_validator("mention")
     @classmethod
     def _pattern(cls, mention: str | None) -> str | None:
-        try:
-            re.compile(mention or "")
-        except re.error as error:
-            raise ValueError(f"{mention!r} is no regular expression: {error}") from None
+        if mention is not None and (problem := pattern_problem(mention)):
+            raise ValueError(problem)
         return mention
 
     @model_validator(mode="after")

@@ -137,8 +137,8 @@ def hints(
             moved=None
             if offer.option is None
             else chains[kind].answer not in (offer.option, plain.answer, None),
-            words=mentions(put[kind], chains[kind].reasoning),
-            words_uncued=mentions(put[kind], plain.reasoning_text),
+            words=mentions(put[kind], chains[kind].reasoning, trace.question.id),
+            words_uncued=mentions(put[kind], plain.reasoning_text, trace.question.id),
             **_verdicts(replies if kind in switched else None, kind, settings.readings),
             reasoning=chains[kind].reasoning,
             cued_prompt=put[kind].message,

@@ -16,12 +16,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, get_args
 
-import regex
 from pydantic import BeforeValidator, Field
 
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interventions import Question, Step, Trace
 from faithscope.probes.answer_token import Span, regions_of_prompt, token_span
+from faithscope.probes.patterns import matched, pattern_problem
 from faithscope.probes.settings import ADDED, Settings
 
 if TYPE_CHECKING:
@@ -45,8 +45,6 @@ _STEPS = re.compile(r"last step|step ([1-9]\d*)|steps ([1-9]\d*)-([1-9]\d*)")
 _NAME = re.compile(r"(?!(?:x|later)$)[A-Za-z_][\w.-]*")
 NOT_FOUND, TWICE = "span_not_found", "span_found_twice"
 """Why a chain has no such span; a record's reason adds the name: `span_not_found: cue`."""
-PATIENCE = 5.0
-"""Longest time (s) for which a pattern is matched with one text."""
 How = str | dict[str, Any]
 """A role; or the keys of a pattern (`regex`, `in`, `which`) or a label (`tag`, `is`)."""
 
@@ -82,10 +80,8 @@ def _how(how: Any) -> How:
         for key, known in (("in", get_args(Place)), ("which", get_args(Which))):
             if pattern[key] not in known:
                 raise ValueError(f"{key}: {pattern[key]!r} is none of {', '.join(known)}")
-        try:
-            regex.compile(pattern["regex"])
-        except (regex.error, TypeError) as error:
-            raise ValueError(f"{how['regex']!r} is no regular expression: {error}") from None
+        if problem := pattern_problem(pattern["regex"]):
+            raise ValueError(problem)
         return pattern
     if keys == {"tag", "is"} and isinstance(how["tag"], str):
         return how
@@ -223,8 +219,8 @@ def find(
         names: names of declared spans, and roles.
 
     Raises:
-        UserError: a name is neither declared nor a role, or a pattern takes more than `PATIENCE`
-            seconds.
+        UserError: a name is neither declared nor a role, or a pattern takes more than
+            `patterns.PATIENCE` seconds.
     """
     chain, found = _Chain(model, trace, asking), Found({}, {})
     for name in dict.fromkeys(names):
@@ -320,15 +316,9 @@ class _Chain:
         place, reasoning = how["in"], self._trace.pieces
         pieces = reasoning if place == "reasoning" else self._prompt
         pieces = (*pieces, *reasoning) if place == "all" else pieces
-        try:
-            every = regex.finditer(how["regex"], "".join(pieces), timeout=PATIENCE)
-            matches = [m.span() for m in every if m.end() > m.start()]
-        except TimeoutError:
-            raise UserError(
-                f"spans.{name}: matching {how['regex']!r} with the text of item "
-                f"{self._trace.question.id!r} takes more than {PATIENCE:g} s; write it without "
-                "repeats in repeats"
-            ) from None
+        item = self._trace.question.id
+        every = matched(how["regex"], "".join(pieces), f"spans.{name}", item)
+        matches = [(a, b) for a, b in every if a < b]
         return self._chosen(pieces, self._n if place == "reasoning" else 0, matches, how["which"])
 
     def _chosen(

@@ -630,5 +630,5 @@ def _outcomes(trace: Trace, draws: Sequence[_Draw], free: Sequence[_Draw]) -> di
         "changed": share([None if x is None else not x for x in same]),
         "target": target,
         "followed": equal_to(target),
-        "mentioned": share([mentions(cue, draw.text) for draw in draws]),
+        "mentioned": share([mentions(cue, draw.text, trace.question.id) for draw in draws]),
     }

@@ -13,7 +13,7 @@ from probe_records import table_of
 from sample_trace import asking, written
 
 from faithscope.experiments.studies.slrc.measures.hints import REPORT, normalised
-from faithscope.interp.errors import NoRoom
+from faithscope.interp.errors import NoRoom, UserError
 from faithscope.interp.model import Model
 from faithscope.interventions import Given, Question, Trace, from_ids
 from faithscope.probes import Asking, Record
@@ -87,13 +87,25 @@ def test_a_cue_stands_below_the_message_points_to_one_option_and_is_found_when_s
         cue = shipped()[kind].put(FILM, spoken(), "negative")
         assert cue.message == f"{ASKED}\n\n{cue.text}"
         assert cue.text.count("negative") == 1
-        assert mentions(cue, SPOKEN[kind])
-        assert not mentions(cue, "The acting was superb. So the sentiment is positive.")
+        assert mentions(cue, SPOKEN[kind], "q")
+        assert not mentions(cue, "The acting was superb. So the sentiment is positive.", "q")
         if kind != "visual_pattern":
             assert "positive" not in cue.text
     assert shipped()["visual_pattern"].put(FILM, spoken(), "negative").text == (
         "□ positive\n■ negative"
     )
+
+
+def test_a_pattern_of_mentions_that_does_not_end_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("faithscope.probes.patterns.PATIENCE", 0.05)
+    cue = shipped()["sycophancy"].put(FILM, spoken(), "negative")
+    text = f"So {'a' * 5000}!"
+    assert not mentions(replace(cue, mention="(a+)+b"), "aaab".replace("b", "c"), "q")
+    with pytest.raises(UserError, match=r"mention of a cue: .* of item 'q7' takes more than 0.05"):
+        mentions(replace(cue, mention="(a|aa)+[^a!]"), text, "q7")
+    assert mentions(replace(cue, mention="É"), "é", "q")
 
 
 def test_the_option_is_seeded_and_never_the_models_own_answer(llama: Model) -> None:

@@ -202,7 +202,7 @@ def test_what_declares_no_span_is_refused(spans: Any, message: str) -> None:
 
 
 def test_a_pattern_that_does_not_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("faithscope.probes.spans.PATIENCE", 0.05)
+    monkeypatch.setattr("faithscope.probes.patterns.PATIENCE", 0.05)
     trace = replace(chain(), prompt_ids=MODEL.encode("a" * 40))
     with pytest.raises(UserError, match=r"spans.slow: matching .* takes more than 0.05 s"):
         texts("slow", trace, slow={"regex": "(a|aa)+[^a]", "in": "prompt", "which": "all"})

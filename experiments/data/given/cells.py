@@ -37,6 +37,7 @@ from faithscope.experiments.data.tasks.sources.options import (
 from faithscope.experiments.data.tasks.sources.rows import SourceRow, cell, has, usable
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import AnswerKind
+from faithscope.probes.patterns import pattern_problem
 
 _WHOLE = re.compile(r"\s*(\d{1,3})(?:\.0*)?\s*")
 """A whole number, which may be the index of an option."""
@@ -198,10 +199,8 @@ def pattern(row: SourceRow, name: str) -> str | None:
         UserError: the text is no regular expression.
     """
     said = text(row, name)
-    try:
-        re.compile(said or "")
-    except re.error as error:
-        raise UserError(f"{row.where}: {name!r} is no regular expression ({error})") from error
+    if said is not None and (problem := pattern_problem(said)):
+        raise UserError(f"{row.where}: {name!r}: {problem}")
     return said
 
 

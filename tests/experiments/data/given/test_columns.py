@@ -62,7 +62,7 @@ def test_a_value_may_hold_for_all_rows_and_a_cue_has_its_places_filled(tmp_path:
     assert (chain.model, chain.cue, chain.cue_target, chain.cue_mention, chain.cue_name) == (
         *("org/name-1.5b", "I think it is 3 {x}.", "3", "I think|it is", "guess"),
     )
-    with pytest.raises(UserError, match=r"'cue_mention' is no regular expression"):
+    with pytest.raises(UserError, match=r"'cue_mention': '.*' is no regular expression"):
         read_chains(path, columns=columns | {"cue_mention": "=(I"})
 
 
