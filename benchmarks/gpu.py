@@ -1,7 +1,8 @@
 """Benchmark of the engine on a GPU, at the size of an 8B Llama: `python benchmarks/gpu.py`.
 
-It writes `benchmarks/results/gpu_<machine>.csv`: one table for whoever has a card. Without
-`--model` the weights are random, of `random_model.py`'s shape, and made on the device.
+It writes `benchmarks/results/gpu_<machine>.csv`, a row as soon as it is measured: one table for
+whoever has a card. Without `--model` the weights are random, of `random_model.py`'s shape, and made
+on the device. With `--device cpu` it only shows that it runs: kernels and memory are not counted.
 
 Work:
     slrc set        a question, a chain in T steps, and its early answers, removals, isolations and
@@ -94,18 +95,22 @@ def in_way(model: Model, sequences: list[list[int]], way: Way | None) -> torch.T
 def timed(work: Work, repeats: int) -> tuple[float, float, Any]:
     """Median seconds, peak MB above the memory held before, and the result."""
     start, seconds = time.perf_counter(), []
+    on_gpu = torch.cuda.is_available()
+    wait = torch.cuda.synchronize if on_gpu else lambda: None
     out = work()
-    torch.cuda.synchronize()
+    wait()
     repeats = 1 if time.perf_counter() - start > 2 else repeats
-    torch.cuda.reset_peak_memory_stats()
-    held = torch.cuda.memory_allocated()
+    if on_gpu:
+        torch.cuda.reset_peak_memory_stats()
+    held = torch.cuda.memory_allocated() if on_gpu else 0
     for _ in range(repeats):
         del out
         start = time.perf_counter()
         out = work()
-        torch.cuda.synchronize()
+        wait()
         seconds.append(time.perf_counter() - start)
-    return statistics.median(seconds), (torch.cuda.max_memory_allocated() - held) / 2**20, out
+    peak = torch.cuda.max_memory_allocated() if on_gpu else 0
+    return statistics.median(seconds), (peak - held) / 2**20, out
 
 
 def ceiling(device: torch.device, size: int = 8_192) -> float:
@@ -116,11 +121,14 @@ def ceiling(device: torch.device, size: int = 8_192) -> float:
 
 
 class Bench:
-    """Measures work on one model, and prints a row as soon as it is measured."""
+    """Measures work on one model; prints and stores a row as soon as it is measured."""
 
-    def __init__(self, model: Model, repeats: int) -> None:
-        self.model, self.repeats = model, repeats
-        self.rate = ceiling(model.device)
+    def __init__(self, model: Model, repeats: int, out: Path) -> None:
+        self.model, self.repeats, self.out = model, repeats, out
+        on_gpu = model.device.type == "cuda"
+        self.device = torch.cuda.get_device_name() if on_gpu else platform.processor() or "CPU"
+        self.counts = on_gpu
+        self.rate = ceiling(model.device, 8_192 if on_gpu else 256)
         layers = sum(p.numel() for layer in model.structure.layers for p in layer.parameters())
         self.flops_of_a_token = 2 * layers
         self.rows: list[dict[str, Any]] = []
@@ -130,7 +138,8 @@ class Bench:
         self, work: str, shape: str, method: str, tokens: int, do: Work, *, count: bool = True
     ) -> Any:
         seconds, peak, out = timed(do, self.repeats)
-        kernels = sum(e.count for e in kernels_of(do)) if count and seconds < 1 else None
+        count = count and self.counts and seconds < 1
+        kernels = sum(e.count for e in kernels_of(do)) if count else None
         share = self.flops_of_a_token * tokens / seconds / self.rate
         row: dict[str, Any] = {
             "work": work,
@@ -144,7 +153,21 @@ class Bench:
         }
         self.rows.append(row)
         print(*row.values(), sep="  ", flush=True)
+        self.save()
         return out
+
+    def save(self) -> None:
+        """Write the rows so far; rows of other work stay in the file."""
+        table = self.table()
+        about = {"model": self.model.name, "dtype": self.model.dtype, "device": self.device}
+        for i, (name, value) in enumerate(about.items()):
+            table.insert(i, name, value)
+        table["torch"] = torch.__version__
+        table["run"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%MZ")
+        if self.out.is_file():
+            table = pd.concat([pd.read_csv(self.out), table]).drop_duplicates(KEYS, keep="last")
+        self.out.parent.mkdir(exist_ok=True)
+        table.to_csv(self.out, index=False)
 
     def table(self) -> pd.DataFrame:
         table = pd.DataFrame(self.rows)
@@ -182,11 +205,13 @@ def sets(bench: Bench, shapes: Sequence[tuple[int, int]], skip: set[str]) -> Non
                     )
                 except Exception as error:
                     print(f"{work} {shape} {method}: {type(error).__name__}: {error}"[:600])
-                    torch.cuda.empty_cache()
+                    if bench.counts:
+                        torch.cuda.empty_cache()
                     continue
                 if "naive" in outs:
                     gap = (outs[method].float() - outs["naive"].float()).abs().max()
                     bench.rows[-1]["max_logit_gap"] = round(float(gap), 3)
+                    bench.save()
             outs.clear()
 
 
@@ -235,6 +260,7 @@ def decoding(bench: Bench, shapes: Sequence[tuple[int, int]]) -> None:
             )
             # less prefill
             bench.rows[-1]["seconds"] = round(bench.rows[-1]["seconds"] - first, 4)
+            bench.save()
             print(f"    {bench.rows[-1]['seconds'] / NEW * 1000:.1f} ms a step", flush=True)
 
 
@@ -280,6 +306,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--model", help="a model's name; by default random weights")
     parser.add_argument("--size", choices=SIZES, default="8b", help="of the random model")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--quantize", choices=("8bit", "4bit"), help="of --model")
     parser.add_argument("--sets", default="10x25,20x25,10x160,10x640", help="steps x tokens each")
     parser.add_argument("--question", type=int, default=100, help="tokens of the question")
     parser.add_argument("--rows", default="2048,8192,16384", help="lengths of chains")
@@ -294,37 +322,27 @@ def main() -> None:
     forest.QUESTION = args.question
     start = time.perf_counter()
     if args.model:
-        model = interp.load(args.model, device="cuda")
+        model = interp.load(args.model, device=args.device, quantize=args.quantize)
+        if args.quantize:
+            model.name += f" {args.quantize}"
     else:
-        hf = random_llama("cuda", args.size)
+        hf = random_llama(args.device, args.size)
         model = wrap(hf, byte_tokenizer(), name=f"random:llama-{args.size}")
     print(*model.checks, f"ready in {time.perf_counter() - start:.0f} s", sep="\n", flush=True)
-    bench = Bench(model, args.repeats)
+    bench = Bench(model, args.repeats, args.out / f"gpu_{args.machine}.csv")
     lengths = [[int(n) for n in given.split(",") if n] for given in (args.rows, args.tracing)]
-    try:
-        sets(bench, pairs(args.sets), set(args.skip.split(",")))
-        decoding(bench, pairs(args.decoding))
-        rows(bench, lengths[0])
-        tracing(bench, lengths[1])
-        for n_steps, step in pairs(args.profile):
-            forest.STEP = step
-            sequences = forest.probe_set(n_steps, 40_000)["full"]
-            for way in ("mask", "flex"):
-                print(f"profile of {way}, T={n_steps} x {step}")
-                print(*profile(lambda s=sequences, w=way: in_way(model, s, w)), sep="\n")
-    finally:
-        table = bench.table()
-        about = {"model": model.name, "dtype": model.dtype, "device": torch.cuda.get_device_name()}
-        for i, (name, value) in enumerate(about.items()):
-            table.insert(i, name, value)
-        table["torch"] = torch.__version__
-        table["run"] = datetime.now(UTC).strftime("%Y-%m-%dT%H:%MZ")
-        print(table.drop(columns=["model", "dtype", "device", "run"]).to_string(index=False))
-        args.out.mkdir(exist_ok=True)
-        out = args.out / f"gpu_{args.machine}.csv"
-        if out.is_file():
-            table = pd.concat([pd.read_csv(out), table]).drop_duplicates(KEYS, keep="last")
-        table.to_csv(out, index=False)
+    sets(bench, pairs(args.sets), set(args.skip.split(",")))
+    decoding(bench, pairs(args.decoding))
+    rows(bench, lengths[0])
+    tracing(bench, lengths[1])
+    for n_steps, step in pairs(args.profile):
+        forest.STEP = step
+        sequences = forest.probe_set(n_steps, 40_000)["full"]
+        for way in ("mask", "flex"):
+            print(f"profile of {way}, T={n_steps} x {step}")
+            print(*profile(lambda s=sequences, w=way: in_way(model, s, w)), sep="\n")
+    if bench.rows:
+        print(bench.table().to_string(index=False))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 It measures SLRC with its default edits and readings on several chains: one chain after the other,
 and some at once, whose packs and decoding steps are shared (`interp.side_by_side`). It writes
-`benchmarks/results/items_at_once_<machine>.csv`.
+`benchmarks/results/items_at_once_<machine>.csv`, a row as soon as it is measured; rows of other
+work stay. Before a row is measured its chains are asked about once with short answers, so that
+nothing is compiled within it.
 
 Without `--model` the weights are random, of the size of an 8B Llama, and the chains are sums of
 `--steps` steps in bytes (some 24 tokens a step): a random model writes to the limit of every
@@ -12,7 +14,7 @@ writes to the bundled word problems.
 Columns:
     at_once     chains side by side
     seconds     wall time on an accelerator, process CPU time on a CPU, of all chains
-    ratio       seconds of one chain after the other divided by these
+    ratio       seconds an item of one chain after the other divided by these, where both are known
     prefill     share of the seconds in prefills
     decoding    share in greedy decoding
     boundaries  share in tokens that are run after separators of numbers
@@ -80,9 +82,9 @@ def random_chains(model: Model, n: int, n_steps: int) -> list[Trace]:
     return traces
 
 
-def measured(model: Model, traces: Sequence[Trace], at_once: int) -> list[Any]:
+def measured(model: Model, traces: Sequence[Trace], at_once: int, **changes: int) -> list[Any]:
     """The SLRC records of each trace."""
-    settings = PROBES["slrc"].settings()
+    settings = PROBES["slrc"].settings(**changes)
 
     def job(trace: Trace, m: Model) -> list[Any]:
         return PROBES["slrc"].measure(m, trace, asking_for(m, TASK, trace), settings)
@@ -163,7 +165,7 @@ def main() -> None:
     for name, traces in sets.items():
         alone: list[tuple[Any, ...]] = []
         for at_once in map(int, args.at_once.split(",")):
-            measured(model, traces[:1], 1)
+            measured(model, traces[:at_once], at_once, answer_tokens=2, regenerate_tokens=2)
             with phases(model) as spent:
                 seconds, peak, records = timed(model, partial(measured, model, traces, at_once))
             alone = alone or flips(records)
@@ -183,12 +185,23 @@ def main() -> None:
                 }
             )
             print(rows[-1], flush=True)
+            save(rows, args.out / f"items_at_once_{args.machine}.csv")
+
+
+KEYS = ["model", "dtype", "chains", "items", "at_once"]
+
+
+def save(rows: list[dict[str, Any]], out: Path) -> None:
+    """Write rows beside those of other work that the file has."""
     table = pd.DataFrame(rows)
-    alone = table[table.at_once == 1].set_index("chains").seconds
-    table.insert(7, "ratio", (table.chains.map(alone) / table.seconds).round(2))
-    print(table.to_string(index=False))
-    args.out.mkdir(exist_ok=True)
-    table.to_csv(args.out / f"items_at_once_{args.machine}.csv", index=False)
+    if out.is_file():
+        table = pd.concat([pd.read_csv(out), table]).drop_duplicates(KEYS, keep="last")
+    an_item = table.seconds / table["items"]
+    alone = an_item[table.at_once == 1].groupby(table.chains).first()
+    table = table.drop(columns="ratio", errors="ignore")
+    table.insert(7, "ratio", (table.chains.map(alone) / an_item).round(2))
+    out.parent.mkdir(exist_ok=True)
+    table.to_csv(out, index=False)
 
 
 if __name__ == "__main__":

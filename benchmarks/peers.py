@@ -446,6 +446,7 @@ def main() -> None:
     parser.add_argument("--once-above", type=float, default=30, metavar="SECONDS")
     parser.add_argument("--machine", default=platform.node() or "machine")
     parser.add_argument("--vllm", default="auto", help="auto, no, or an interpreter that has it")
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
     args = parser.parse_args()
     ways, depths = args.ways.split(","), [int(n) for n in args.steps.split(",")]
     if missing := {"naive", "ours"} - set(ways):
@@ -453,7 +454,7 @@ def main() -> None:
     names = args.measures.split(",")
     model = interp.load(args.model, dtype=args.dtype, verify_model=False)
     _ = model.number_ends
-    out = Path(__file__).parent / "results" / f"peers_{args.machine}.csv"
+    out = args.out / f"peers_{args.machine}.csv"
     python = python_with_vllm(args.vllm) if "vllm" in ways else None
     work = [(n, name) for n in depths for name in names if name != "decoding"]
     work += [(0, name) for name in names if name == "decoding"]

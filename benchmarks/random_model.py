@@ -4,8 +4,9 @@
     python benchmarks/forest.py --model FOLDER --dtype bfloat16
 
 `8b`: 32 layers of width 4,096 with 32 heads over 8 of keys, as Llama 3.1 8B; `1.5b`: 28 layers of
-width 1,536 with 12 heads over 2, as Qwen2.5-1.5B. Both have 49,152 token ids (7.4 and 1.5 billion
-parameters), and are written in bfloat16 (14 and 3 GB) with a tokenizer of bytes.
+width 1,536 with 12 heads over 2, as Qwen2.5-1.5B; `tiny` is for rehearsals on a CPU. All have
+49,152 token ids (7.4 and 1.5 billion parameters), and are written in bfloat16 (14 and 3 GB) with a
+tokenizer of bytes.
 """
 
 from __future__ import annotations
@@ -31,6 +32,13 @@ SIZES = {
         "intermediate_size": 8960,
         "num_hidden_layers": 28,
         "num_attention_heads": 12,
+        "num_key_value_heads": 2,
+    },
+    "tiny": {
+        "hidden_size": 64,
+        "intermediate_size": 96,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
         "num_key_value_heads": 2,
     },
 }

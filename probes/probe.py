@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -57,6 +57,16 @@ class Branches(NamedTuple):
     """Whether labels are scored after each branch."""
 
 
+class Texts(NamedTuple):
+    """Texts that a probe lets the model write side by side."""
+
+    n: int
+    tokens: int
+    """Tokens of the longest."""
+    share: float = 1
+    """Tokens of one on average, as a share of these."""
+
+
 class Stored(NamedTuple):
     """Hidden states that a probe reads of one trace, and those that it stores."""
 
@@ -95,6 +105,10 @@ class Probe:
     branches: Callable[[Size, Any], Branches | None] | None = None
     """The branches that one trace takes besides its unedited chain, given size and settings; None
     if their tokens cannot be foretold."""
+    writes: Callable[[Size, Any], Sequence[Texts]] | None = None
+    """The texts that the model writes about one trace, given size and settings, in the order in
+    which they are written; None if these follow from the settings' `max_new_tokens` and
+    `answer_tokens`, as far as they have these."""
     quoted: Callable[[Size, Any], int] | None = None
     """Steps that all calls together quote; None if each call quotes the whole reasoning."""
     stored: Callable[[Size, Any], Stored] | None = None
@@ -131,6 +145,15 @@ class Probe:
             return self.quoted(size, settings)
         return self.calls(size, settings) * size.steps
 
+    def texts(self, size: Size, settings: Any) -> Sequence[Texts]:
+        """The texts that the model writes; without `writes` no more than as many as `calls`."""
+        if self.writes is not None:
+            return self.writes(size, settings)
+        tokens = getattr(settings, "answer_tokens", 0)
+        if hasattr(settings, "max_new_tokens"):
+            tokens = settings.max_new_tokens or size.reasoning * 3 // 2 + 32
+        return [Texts(self.calls(size, settings), tokens)] if tokens else []
+
 
 PROBES: dict[str, Probe] = {}
 """Name -> probe; filled when `faithscope.probes` is imported."""
@@ -144,6 +167,7 @@ def probe(
     words: tuple[Word, ...],
     calls: Callable[[Size, Any], int],
     branches: Callable[[Size, Any], Branches | None] | None = None,
+    writes: Callable[[Size, Any], Sequence[Texts]] | None = None,
     quoted: Callable[[Size, Any], int] | None = None,
     stored: Callable[[Size, Any], Stored] | None = None,
     reads_labels: bool = False,
@@ -174,6 +198,7 @@ def probe(
             words,
             calls,
             branches,
+            writes,
             quoted,
             stored,
             reads_labels,

@@ -48,7 +48,7 @@ from faithscope.probes.framing import (
     ask_arms,
     cost,
 )
-from faithscope.probes.probe import Branches, Size, probe
+from faithscope.probes.probe import Branches, Size, Texts, probe
 from faithscope.probes.readings import Outcome, distributions, generated_outcomes, scored_outcomes
 from faithscope.probes.record import Record, is_right, numbers, record
 from faithscope.probes.reference_answer import ReferenceAnswer
@@ -113,6 +113,19 @@ def _calls(size: Size, settings: SlrcSettings) -> int:
     return calls
 
 
+def _writes(size: Size, settings: SlrcSettings) -> list[Texts]:
+    of_steps = _of_steps(settings)
+    rewritten = size.steps * sum(edit.anew for edit in of_steps)
+    frozen = size.steps * sum(not edit.anew for edit in of_steps)
+    longest = settings.regenerate_tokens or math.ceil(1.5 * size.reasoning) + 32
+    answers = settings.answer_tokens if "generated" in settings.readings else 0
+    texts = [Texts(1 + frozen + settings.shuffles, answers) for _ in settings.framings]
+    if EMPTIED_IN in settings.framings and rewritten:
+        # the later a step, the less is written after it
+        texts += [Texts(rewritten, longest, 0.5), Texts(1 + rewritten, answers)]
+    return [of for of in texts if of.tokens]
+
+
 def _of_steps(settings: SlrcSettings) -> list[Edit]:
     """The edits that are made of each step."""
     return [e for e in EDITS if e.of_steps and (not e.chosen or e.name in settings.edits)]
@@ -144,6 +157,7 @@ def _branches(size: Size, settings: SlrcSettings) -> Branches | None:
     follows_answer=True,
     calls=_calls,
     branches=_branches,
+    writes=_writes,
     # a call of sufficiency quotes one step
     quoted=lambda size, s: (_calls(size, s) - size.steps) * size.steps + size.steps,
     from_outside={

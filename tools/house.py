@@ -21,7 +21,7 @@ BUDGETS = {
     "experiments/cli": 2_700,
     "experiments/config": 1_650,
     "experiments/data": 12_100,
-    "experiments/engine": 12_900,
+    "experiments/engine": 14_400,
     "experiments/extras": 5_000,
     "experiments/studies/c2faith": 7_800,
     "experiments/studies/compare": 1_800,

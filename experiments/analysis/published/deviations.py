@@ -38,6 +38,7 @@ HARMLESS: Mapping[str, str] = {
     "*.backend": "other software that writes with the same weights and settings",
     "token_budget": _SPEED,
     "items_at_once": _SPEED,
+    "gpu_hour": "a price, which only a dry run reads",
     "tracking": "where progress is reported",
     "spend": "a budget, which can only leave cases out",
     "report.bootstrap": "another number of resamples for the same interval",

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
-from pydantic import Field, StrictInt, StrictStr, create_model, model_validator
+from pydantic import Field, StrictFloat, StrictInt, StrictStr, create_model, model_validator
 
 from faithscope.experiments.config.api import (
     API,
@@ -93,6 +93,7 @@ class _TracesConfig(FolderConfig):
         "data.group.",
         "traces.group",
         "items_at_once",
+        "gpu_hour",
         *(f"api.{key}" for key in HOW_FAST),
         *(f"generation.{key}" for key in WHERE),
         *AFTERWARDS,
@@ -124,6 +125,9 @@ class _TracesConfig(FolderConfig):
     """Number of items whose probes run side by side, in packs and decoding steps that they share.
     At most these items are lost when a run is killed. null is 8 on an accelerator and 1 on a
     CPU."""
+    gpu_hour: StrictFloat | None = Field(default=None, ge=0)
+    """Your price of an hour of a GPU in US dollars, by which a dry run states dollars beside hours;
+    null states none."""
 
     @classmethod
     def as_asked(

@@ -63,10 +63,10 @@ class Work:
 
 def calls_of(probe: str, size: Size, settings: Settings, sample: int | None = None) -> int:
     """Number of a probe's branches on a trace of this size, of which `sample` steps are edited."""
-    return PROBES[probe].calls(_edited(probe, size, sample), settings)
+    return PROBES[probe].calls(edited(probe, size, sample), settings)
 
 
-def _edited(probe: str, size: Size, sample: int | None) -> Size:
+def edited(probe: str, size: Size, sample: int | None) -> Size:
     """A size with the number of steps that the probe edits."""
     if sample is None or not PROBES[probe].samples_steps:
         return size
@@ -93,13 +93,13 @@ def work(
     if of.stored is not None:
         stored = of.stored(size, settings)
         states = stored.tokens * stored.sites * (size.layers + 1) * size.width
-    edited = _edited(probe, size, sample)
-    calls = of.calls(edited, settings)
-    branches = of.branches(edited, settings) if of.branches else None
+    changed = edited(probe, size, sample)
+    calls = of.calls(changed, settings)
+    branches = of.branches(changed, settings) if of.branches else None
     if branches is None:
         return Work(calls, None, None, None)
     after = size.cue + (size.labels if branches.scored else 0)
-    whole, places = size.prompt + size.reasoning + after, max(1, edited.steps)
+    whole, places = size.prompt + size.reasoning + after, max(1, changed.steps)
     own = [
         # as many steps lie after a step that is edited early as after one that is edited late
         *(size.tokens * (i % places * size.steps // places) + after for i in range(branches.late)),
@@ -124,7 +124,7 @@ def work(
     # of the chain itself nothing is read, but for cuts, each of which begins on it
     scored = (size.labels + 1) * len(own) if branches.scored else len(own)
     read = min(CHUNK, max(1, CHUNK * scored // max(1, sum(own))))
-    if screen is not None and edited.steps < size.steps:
+    if screen is not None and changed.steps < size.steps:
         # one reading of the chain, and for each step the tokens that its estimate computes anew
         near = size.tokens * ANEW.steps + after
         far = sum(ANEW.mediating(size.tokens * i) for i in range(size.steps))

@@ -30,6 +30,7 @@ from faithscope.experiments.data.question_groups import (
 from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
 from faithscope.experiments.data.tasks.sources.gold import ANSWER, GOLD
 from faithscope.experiments.data.tasks.sources.rows import files_read
+from faithscope.experiments.data.traces import PLAIN_TOKENS, THINKING_TOKENS
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
@@ -54,6 +55,7 @@ from faithscope.experiments.engine.traces.forecast import (
     work_lines,
 )
 from faithscope.experiments.engine.traces.given import UNREAD, cuts_of, groups_of, unread_text
+from faithscope.experiments.engine.traces.hours import hours_lines
 from faithscope.experiments.engine.traces.sections import DataConfig
 from faithscope.experiments.engine.traces.units import (
     TRACE,
@@ -140,6 +142,12 @@ class TracePlan(RunPlan[TracesConfig, Item]):
             left = [i for i, probes in zip(left, taken, strict=True) if probes]
             table.append((model, task, len(items), traces, len(left), branches))
         lines += ["", *columns([header, *table, total(table)])]
+        pending = [
+            (i, self.size(i) if i.given else files_of(i.model).size())
+            for i in self.items
+            if not is_finished(index, i)
+        ]
+        hours = hours_lines(config, pending, self._without, self._most_tokens)
         if not self.chains:
             guesses = [(i, files_of(i.model).size()) for i in self.items]
             return [
@@ -147,6 +155,7 @@ class TracePlan(RunPlan[TracesConfig, Item]):
                 "",
                 f"branches are estimated at {GUESS.steps} steps per trace",
                 *disk_lines(config, guesses),
+                *hours,
                 *api_lines(config, self.items, index),
             ]
         sizes = [
@@ -159,8 +168,14 @@ class TracePlan(RunPlan[TracesConfig, Item]):
             *lines,
             *work_lines(config, sizes, self._without),
             *disk_lines(config, sizes, self._without),
+            *hours,
             *api_lines(config, self.items, index),
         ]
+
+    def _most_tokens(self, model: str) -> int:
+        """The most tokens of a chain that a model writes."""
+        usual = PLAIN_TOKENS if surely_plain(model) else THINKING_TOKENS
+        return self.config.generation.max_new_tokens or usual
 
     def size(self, item: Item) -> Size:
         """The size of an item's trace: of a given chain its own, else a guess."""
