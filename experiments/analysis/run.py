@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -21,11 +21,10 @@ from faithscope.experiments.analysis.stored_records import Place, Record
 from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine import arrays
-from faithscope.experiments.engine.exclusions import Exclusions
+from faithscope.experiments.engine.exclusions import Exclusions, exclusions_of
 from faithscope.experiments.engine.folder import existing_run, read_config, stored_config
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models.account import calls_of
-from faithscope.experiments.engine.planfile import counted
 from faithscope.experiments.engine.provenance import made_by
 from faithscope.experiments.engine.tallies.chain_faults import WORDS as FAULTS
 from faithscope.experiments.engine.tallies.input_report import InputReport
@@ -95,12 +94,12 @@ class Run:
     @cached_property
     def index(self) -> Index:
         """Index of the stored units: where in the files the valid line of each is."""
-        return counted(self.path)
+        return self.exclusions.index
 
     @cached_property
     def exclusions(self) -> Exclusions:
         """Why stored records are in no table, and the faults of the chains that they are about."""
-        return Exclusions(self.path, self.index)
+        return exclusions_of(self.path)
 
     @cached_property
     def failures(self) -> list[Unit]:
@@ -182,7 +181,7 @@ class Run:
             if entry is None or not self.exclusions.stage(key[0]).measures:
                 continue
             with self.index.reader() as read:
-                outcomes = self.exclusions.outcomes(read(entry))
+                outcomes = self.exclusions.outcomes(key, partial(read, entry))
             if entry.failed is not None:
                 outcomes = {"": "failed"}
             elif len(outcomes) > 1 and len(set(outcomes.values())) == 1:

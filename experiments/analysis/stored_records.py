@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
+from itertools import compress
 from types import NoneType
 from typing import Any
 
@@ -67,22 +68,29 @@ class Packer:
     arrays.
     """
 
-    def __init__(self) -> None:
-        self._fields: dict[tuple[str, ...], dict[str, int]] = {}
+    def __init__(self, without: Container[str] = ()) -> None:
+        """
+        Args:
+            without: fields that packed records lack.
+        """
+        self._without = without
+        self._fields: dict[tuple[str, ...], tuple[dict[str, int], tuple[bool, ...]]] = {}
         self._known: dict[Any, Any] = {}
 
     def record(self, fields: Mapping[str, Any]) -> Record:
         names = tuple(fields)
-        at = self._fields.get(names)
-        if at is None:
-            at = self._fields[names] = {sys.intern(name): i for i, name in enumerate(names)}
-        return PackedRecord(at, tuple(map(self._packed, fields.values())))
+        if names not in self._fields:
+            kept = [name for name in names if name not in self._without]
+            at = {sys.intern(name): i for i, name in enumerate(kept)}
+            self._fields[names] = at, tuple(name in at for name in names)
+        at, kept = self._fields[names]
+        values = compress(fields.values(), kept)
+        packed = self._packed
+        return PackedRecord(at, tuple([packed(v) if type(v) in (str, list) else v for v in values]))
 
-    def _packed(self, value: Any) -> Any:
+    def _packed(self, value: str | list[Any]) -> Any:
         if isinstance(value, str):
             return sys.intern(value)
-        if not isinstance(value, list):
-            return value
         kinds = set(map(type, value))
         if kinds == {float}:
             return array("d", value)

@@ -203,8 +203,9 @@ def counted(run_dir: Path) -> Index:
 
 
 def stamp(run_dir: Path) -> tuple[tuple[str, int, int], ...]:
-    """Size and time of change of the plan and of all record files, by which a change is seen."""
-    files = (run_dir / FILE, *(run_dir / "records").glob("*"))
+    """Size and time of change of config, plan, benchmark and records, by which a change is seen."""
+    folders = (run_dir / "records", run_dir / "benchmark")
+    files = (run_dir / FILE, run_dir / "config.yaml", *(f for of in folders for f in of.glob("*")))
     found = ((str(file), file.stat()) for file in files if file.is_file())
     return tuple(sorted((name, at.st_size, at.st_mtime_ns) for name, at in found))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -101,12 +102,14 @@ def labelled(labels: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _traces(run: Run) -> pd.DataFrame:
-    reading = [name for name, stage in run.exclusions.stages.items() if stage.measures]
-    low = {
-        unit.key[1:]
-        for unit in run.index.each({key[0] for key in run.index if key[0] in reading})
-        if LOW_MASS in run.exclusions.outcomes(unit).values()
-    }
+    stages = ((name, run.exclusions.stages.get(name)) for name in run.index.stages)
+    measuring = {name for name, stage in stages if stage and stage.measures}
+    with run.index.reader() as read:
+        low = {
+            key[1:]
+            for key, entry in run.index.places(measuring)
+            if LOW_MASS in run.exclusions.outcomes(key, partial(read, entry)).values()
+        }
     table = run.rows_of(TRACES)
     places = zip(table["model"], table["task"], table["item"], strict=True)
     return table.assign(**{LOW_MASS: [place in low for place in places]})

@@ -10,11 +10,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from faithscope.experiments.config.study import Stages, declared, study_of
 from faithscope.experiments.engine import planfile
-from faithscope.experiments.engine.exclusions import Exclusions, most_frequent
+from faithscope.experiments.engine.exclusions import exclusions_of, most_frequent
 from faithscope.experiments.engine.folder import read_config, stored_config
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.planfile import Planned, Shard
@@ -288,9 +289,9 @@ def tally_of_run(run_dir: Path, shard: Shard | None = None) -> Tally:
         there = {title: path for title, path in runs if (path / planfile.FILE).is_file()}
         parts = {title: tally_of_run(path, shard) for title, path in there.items()}
         return Tally(0, 0, 0, {}, parts=parts)
-    planned, index = planfile.read(run_dir), planfile.counted(run_dir)
+    planned, excluded = planfile.read(run_dir), exclusions_of(run_dir)
+    index = excluded.index
     items = () if planned is None else planned.part(shard or Shard())
-    excluded = Exclusions(run_dir, index)
     chains: dict[chain_faults.Place, list[set[str]]] = {}
     low: set[Key] = set()
 
@@ -300,7 +301,7 @@ def tally_of_run(run_dir: Path, shard: Shard | None = None) -> Tally:
             state, entry = _state(item, stage, index, {}), index.get(item.key(stage))
             if state is not None or entry is None:
                 return {"": state}
-            found = excluded.outcomes(read(entry))
+            found = excluded.outcomes(item.key(stage), partial(read, entry))
             if LOW_MASS in found.values():
                 low.add(item.key(""))
             return found

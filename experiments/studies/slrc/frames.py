@@ -125,7 +125,7 @@ class Results:
     def records(self) -> tuple[Record, ...]:
         """Records of trace and probes, sorted by unit so that their order does not depend on the
         run's history; records of too little label mass are marked as excluded."""
-        packer = Packer()
+        packer = Packer(without=TEXTS)
         with gc_paused():
             without_texts = sorted(
                 (
@@ -304,8 +304,8 @@ def _question_rates(run: Run) -> pd.DataFrame:
 
 
 def _without_texts(record: dict[str, Any], packer: Packer) -> Record:
-    numbers = {name: value for name, value in record.items() if name not in TEXTS}
     if record["probe"] == "trace":
+        numbers = {name: value for name, value in record.items() if name not in TEXTS}
         question = numbers.pop("question", None) or {}
         if of_pair := question.get("of_pair"):
             numbers |= {"pair": of_pair["name"], "reversed": of_pair["reversed"]}
@@ -318,4 +318,5 @@ def _without_texts(record: dict[str, Any], packer: Packer) -> Record:
             )
             for s in record["steps"]
         ]
-    return packer.record(numbers)
+        return packer.record(numbers)
+    return packer.record(record)

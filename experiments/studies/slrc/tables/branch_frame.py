@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,7 @@ from faithscope.experiments.studies.slrc.tables.outcomes import (
 from faithscope.interventions import FUNCTIONS
 from faithscope.probes.framing import FRAMINGS, READINGS
 from faithscope.probes.record import is_right
+from faithscope.probes.slrc_edits import BY_NAME
 
 WAY = ("model", "task", FRAMING, "reading")
 """Keys of tables with a row per way of measuring a model on a task."""
@@ -87,36 +89,26 @@ def branch_frame(records: Sequence[Record]) -> pd.DataFrame:
         ValueError: two lists of a record, with a value per branch, differ in length.
     """
     functions, included, edits = _functions(records), measured(records), (BASELINE, *EDITS)
-    ways = itertools.groupby(enumerate(included), key=lambda x: [x[1][key] for key in KEYS])
-    lists = [
-        (at, i, branches)
-        for _, way in ways
-        for at, edit, (i, r) in sorted(
-            ((at, edit, x) for x in way for at, edit in enumerate(edits)), key=lambda x: x[0]
-        )
-        if (branches := _branches(r, edit, functions.get(place_of(r))))
-    ]
-    n = np.array([len(of["flip"]) for *_, of in lists], dtype=int)
-    edit, record = (np.repeat(np.array([x[k] for x in lists], dtype=int), n) for k in (0, 1))
-
-    def present(name: str) -> np.ndarray:
-        return np.repeat(np.array([bool(of.get(name)) for *_, of in lists], dtype=bool), n)
-
-    def column(name: str, dtype: Any = float) -> np.ndarray:
-        """The values of all lists; None or NaN where a record has no list."""
-        values = np.full(len(record), None if dtype is object else np.nan, dtype=dtype)
-        flat = itertools.chain.from_iterable(of.get(name) or () for *_, of in lists)
-        values[present(name)] = np.array(list(flat), dtype=dtype)
-        return values
+    of_steps = [functions.get(place_of(r)) for r in included]
+    codes: dict[str, int] = {}
+    # one edit of one way at a time, since the lists of all of them take far more than the frame
+    blocks = [_block(0, [], codes)]
+    for _, of_way in itertools.groupby(enumerate(included), lambda x: [x[1][k] for k in KEYS]):
+        way = list(of_way)
+        for at, edit in enumerate(edits):
+            found = ((i, _branches(r, edit, of_steps[i])) for i, r in way)
+            if lists := [(i, branches) for i, branches in found if branches]:
+                blocks.append(_block(at, lists, codes))
+    columns = {name: np.concatenate([of[name] for of in blocks]) for name in blocks[0]}
+    record, edit, answer, function = (columns[n] for n in ("record", "edit", "answer", "function"))
+    flip, control, margin, tv, log_odds, no_room, inclusion = map(columns.get, _OF_BRANCH)
 
     def of_record(name: str, categories: Sequence[str] | None = None) -> pd.Categorical:
         return pd.Categorical([str(r[name]) for r in included], categories)[record]
 
-    flip, control, margin, tv, log_odds, no_room, inclusion = map(column, _OF_BRANCH)
-    originals = [r.get("original") for r in included]
-    codes, names = pd.factorize(np.array([*column("answer", object), *originals], dtype=object))
-    answer, original = codes[: len(record)], codes[len(record) :][record]
-    stated = (original >= 0) & ~np.isnan(flip) & present("answer")
+    originals = [_code(codes, r.get("original")) for r in included]
+    original = np.array(originals, dtype=int)[record]
+    stated = (original >= 0) & ~np.isnan(flip) & (answer != _NO_LIST)
     of_floor = np.array([r.get("noise_floor") for r in included], dtype=float)[record]
     known = (flip == 1) & ~np.isnan(margin + of_floor)
     frame = pd.DataFrame(
@@ -127,10 +119,12 @@ def branch_frame(records: Sequence[Record]) -> pd.DataFrame:
                 "reading": of_record("reading", READINGS),
             },
             "edit": pd.Categorical.from_codes(edit, edits),
-            "step": np.arange(len(record)) - np.repeat(np.cumsum(n) - n, n) + (edit > 0),
+            "step": columns["step"],
             "n_steps": np.array([r["n_steps"] for r in included], dtype=int)[record],
-            "function": pd.Categorical(column("function", object), FUNCTIONS),
-            "answer": pd.Categorical.from_codes(answer, names),
+            "function": pd.Categorical.from_codes(function, FUNCTIONS),
+            "answer": pd.Categorical.from_codes(
+                np.maximum(answer, -1), np.array(list(codes), dtype=object)
+            ),
             **{"flip": flip, "control": control, "tv": tv, "log_odds": log_odds},
             "differs": np.where(stated, answer != original, np.nan),
             "close": np.where(known, margin <= of_floor, np.nan),
@@ -144,11 +138,57 @@ def branch_frame(records: Sequence[Record]) -> pd.DataFrame:
     return frame
 
 
+_NO_LIST = -2
+"""Code of an answer where a record has no list of answers; that of an unknown answer is -1."""
+
+
+def _code(codes: dict[str, int], answer: str | None) -> int:
+    return -1 if answer is None else codes.setdefault(answer, len(codes))
+
+
+def _block(
+    edit: int, lists: Sequence[tuple[int, Mapping[str, Any]]], codes: dict[str, int]
+) -> dict[str, np.ndarray]:
+    """Column -> a value per branch, for the branches of one edit.
+
+    Args:
+        lists: number of each record, and its `_branches`.
+        codes: answer -> code; takes those that are new.
+    """
+    n = np.array([len(of["flip"]) for _, of in lists], dtype=int)
+    record = np.repeat(np.array([i for i, _ in lists], dtype=int), n)
+
+    def column(name: str, default: float = np.nan, code: Callable[[Any], Any] | None = None) -> Any:
+        """The values of all lists; the default where a record has no list."""
+        found = [of.get(name) for _, of in lists]
+        there = np.repeat(np.array(list(map(bool, found)), dtype=bool), n)
+        values = np.full(len(record), default)
+        flat = itertools.chain.from_iterable(filter(None, found))
+        values[there] = np.array(list(map(code, flat) if code else flat), dtype=values.dtype)
+        return values
+
+    return {
+        "record": record,
+        "edit": np.full(len(record), edit),
+        "step": np.arange(len(record)) - np.repeat(np.cumsum(n) - n, n) + (edit > 0),
+        "answer": column("answer", _NO_LIST, partial(_code, codes)),
+        "function": column("function", -1, lambda name: _OF_FUNCTIONS.get(name, -1)),
+        **{name: column(name) for name in _OF_BRANCH},
+    }
+
+
+_OF_FUNCTIONS = {name: code for code, name in enumerate(FUNCTIONS)}
+_EXCLUDED = {edit: f"{ANSWERS[edit]}_excluded" for edit in EDITS}
+_GRADED = {e: [(x, f"{ANSWERS[e]}_{x}") for x in ("margin", "tv", "log_odds")] for e in EDITS}
+
+
 def _branches(record: Record, edit: str, functions: Sequence[str] | None) -> Mapping[str, Any]:
     """Column -> a value per branch of an edit of a record, or None; empty without branches."""
     if edit == BASELINE:
         answer, original = record.get("baseline"), record.get("original")
         return {"answer": [answer], "flip": [None if original is None else answer != original]}
+    if not record.get(BY_NAME[edit].flips) and not record.get(_EXCLUDED[edit]):
+        return {}
     flipped, left_out = flips(record, edit), no_room(record, edit)
     # a record without room for any of its edits has no flips, but reasons
     n = max(len(flipped), len(left_out))
@@ -163,7 +203,7 @@ def _branches(record: Record, edit: str, functions: Sequence[str] | None) -> Map
         "no_room": left_out,
         "inclusion": inclusion_of(record) if of_steps else None,
         "function": functions if of_steps else None,
-        **{name: record.get(f"{ANSWERS[edit]}_{name}") for name in ("margin", "tv", "log_odds")},
+        **{name: record.get(place) for name, place in _GRADED[edit]},
     }
     if wrong := [name for name, x in values.items() if x and len(x) != n]:
         raise ValueError(f"{edit} of {place_of(record)}: {wrong[0]!r} has not one value per branch")
