@@ -16,7 +16,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from scipy.stats import spearmanr
 
 from faithscope.experiments.analysis.statistics import ranks, stats
@@ -25,6 +25,8 @@ from faithscope.experiments.analysis.statistics.stats import NOTHING, Estimate
 Clusters = Sequence[str] | np.ndarray
 """(rows,) the cluster of every row, such as its chain or item."""
 _AT_ONCE = 200
+_MOST_NUMBERS = 10_000_000
+"""Most draws, and most draws times clusters, that a matrix product takes at once."""
 
 
 @dataclass(frozen=True)
@@ -73,31 +75,35 @@ def weights(
         one_by_one: draws by the random numbers of `stats.bootstrapped`, which takes a list of
             items; the distribution is the same.
     """
+    at_once = _at_once(clusters)
     drawn = _drawn(clusters, Bootstrap(how.seed, how.resamples), one_by_one)
-    for first in range(0, how.resamples, _AT_ONCE):
-        yield drawn[first : first + _AT_ONCE]
+    for first in range(0, how.resamples, at_once):
+        block = drawn[first : first + at_once].astype(np.float32)
+        # too few clusters give no interval
+        yield block if clusters >= stats.FEWEST else np.full_like(block, np.nan)
+
+
+def _at_once(clusters: int) -> int:
+    return max(1, min(_AT_ONCE, _MOST_NUMBERS // max(1, clusters)))
 
 
 @lru_cache(maxsize=2)
-def _drawn(clusters: int, how: Bootstrap, one_by_one: bool) -> Float[np.ndarray, "draws clusters"]:
-    """How often each draw takes each cluster, as floats for matrix products; cached, since many
-    numbers have equally many clusters.
+def _drawn(clusters: int, how: Bootstrap, one_by_one: bool) -> Int[np.ndarray, "draws clusters"]:
+    """How often each draw takes each cluster; cached, since many numbers are of equally many.
 
-    NaN for fewer than `stats.FEWEST` clusters, which give no interval.
+    Counts are bytes: of 256 clusters or more, one is drawn 256 times with probability 1e-507.
     """
-    if clusters < stats.FEWEST:
-        return np.full((how.resamples, clusters), np.nan, dtype=np.float32)
     rng = np.random.default_rng(how.seed)
-    if one_by_one:
-        drawn = [
-            np.bincount(rng.integers(clusters, size=clusters), minlength=clusters)
-            for _ in range(how.resamples)
-        ]
-    else:
-        drawn = rng.multinomial(clusters, np.full(clusters, 1 / clusters), size=how.resamples)
-    weights = np.array(drawn, dtype=np.float32)
-    weights.flags.writeable = False
-    return weights
+    drawn = np.empty((how.resamples, clusters), dtype=np.uint8)
+    shares, at_once = np.full(clusters, 1 / clusters), _at_once(clusters)
+    for block in (drawn[i : i + at_once] for i in range(0, how.resamples, at_once)):
+        block[:] = (
+            [np.bincount(rng.integers(clusters, size=clusters), minlength=clusters) for _ in block]
+            if one_by_one
+            else rng.multinomial(clusters, shares, size=len(block))
+        )
+    drawn.flags.writeable = False
+    return drawn
 
 
 def ratios(

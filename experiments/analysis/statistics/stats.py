@@ -9,6 +9,7 @@ not vary give no interval, since that all items at hand agree does not make all 
 from __future__ import annotations
 
 import math
+import operator
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
@@ -374,8 +375,9 @@ def yes_or_no(values: np.ndarray) -> bool:
 
 def agreement(left: Sequence[Hashable], right: Sequence[Hashable]) -> float:
     """Share of positions at which two sequences of labels agree; NaN for empty ones."""
-    pairs = list(zip(left, right, strict=True))
-    return sum(a == b for a, b in pairs) / len(pairs) if pairs else math.nan
+    if len(left) != len(right):
+        raise ValueError(f"{len(left)} labels and {len(right)} of the same things")
+    return sum(map(operator.eq, left, right)) / len(left) if len(left) else math.nan
 
 
 def kappa(left: Sequence[Hashable], right: Sequence[Hashable]) -> float:
