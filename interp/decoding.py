@@ -84,7 +84,9 @@ class Decode:
             block: number of columns that are added at a time; by default at most 64.
         """
         self._reaches = reaches
-        self._edits = [tuple(e) for e in edits] if edits else [()] * len(paths)
+        self._edits: list[tuple[Edit, ...]] = (
+            [tuple(e) for e in edits] if edits else [()] * len(paths)
+        )
         self._changes: hooks.Placed | None = None
         rows = Rows(paths)
         self.at = rows.longest - 1

@@ -15,6 +15,7 @@ from faithscope.interp.formats import ReasoningFormat
 from faithscope.interp.hook_names import Place
 from faithscope.interp.language import Speaks
 from faithscope.interp.number_ends import NumberEnds
+from faithscope.interp.packed import Packed
 from faithscope.interp.placement import device_of
 from faithscope.interp.structure import Structure
 
@@ -43,6 +44,8 @@ class LoadedModel(Speaks):
     are. They are not where the model is loaded without checks."""
     graph_reason: str | None = "not tried"
     """Why steps of decoding are not replayed from CUDA graphs; None if they are."""
+    packed: Packed | None = None
+    """Linear layers whose weights are packed for steps of decoding on a CPU; None for no such."""
     writer: Backend | None = None
     """Backend that writes what this model is to write (answers, continuations), but for texts under
     edits; None if they are written here."""

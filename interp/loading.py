@@ -39,6 +39,7 @@ from faithscope.interp.language import Language
 from faithscope.interp.marks import StatedMarks
 from faithscope.interp.memory import is_out_of_memory
 from faithscope.interp.model import Model
+from faithscope.interp.packed import Packed
 from faithscope.interp.placement import devices_of, is_offloaded
 from faithscope.interp.structure import Structure, looks_ahead, probe
 
@@ -347,6 +348,8 @@ def wrap(
     model.graph_reason = graphs.reason_against(model)
     if model.device.type != "cpu":
         model.chunk, model.token_budget = 16_384, 131_072
+    else:
+        model.packed = Packed(hf)
     if not model.supports_tree:
         attention.hand_back(hf)
     if verify_model:

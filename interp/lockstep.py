@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, Literal
 
 import torch
@@ -105,8 +106,13 @@ def decode(
         state.put(free, cache, [paths[r] for r in new], of_new, spend=not waiting)
         return free
 
+    packed = model.packed if len(paths) > 1 else None
+    if packed is not None:
+        packed.refresh()
+
     def step(tokens: Tensor) -> Tensor:
-        with hooks.patched(model, state.changes, state.positions_on):
+        layers = packed.used(len(tokens)) if packed else nullcontext()
+        with layers, hooks.patched(model, state.changes, state.positions_on):
             return execute.forward(model, state, tokens, state.positions)
 
     steps = Steps(model, state, step)

@@ -76,6 +76,8 @@ def verify(model: Model) -> tuple[str, ...]:
         checks.append(_flex(model, trees, reached))
         graphs = "replayed from CUDA graphs" if model.graph_reason is None else "started anew"
         checks.append(f"steps of decoding are {graphs}" + _why(model.graph_reason))
+    if model.packed is not None and model.packed.reason is None:
+        checks.append("steps of decoding run over packed weights")
     for limit in reached:
         trees(0, limit).gaps.clear()
     if fault := _fault(_loop_fault, trees, reached):

@@ -75,7 +75,8 @@ def test_under_edits_and_on_a_device(family: str, device: str, monkeypatch):
     monkeypatch.setattr(decoding.Shared, "serves", lambda *_: False)
     reference, edits = tiny(family), edited()
     small(model, monkeypatch)
-    for kwargs in ({}, {"edits": edits}):
+    variants: list[dict[str, Any]] = [{}, {"edits": edits}]
+    for kwargs in variants:
         of_each = edits if kwargs else [()] * len(PROMPTS)
         texts = model.generate(PROMPTS, LIMITS, end_ids=frozenset(), **kwargs)
         for text, prompt, under, limit in zip(texts, PROMPTS, of_each, LIMITS, strict=True):
@@ -83,7 +84,9 @@ def test_under_edits_and_on_a_device(family: str, device: str, monkeypatch):
 
 
 @pytest.mark.parametrize("settings", [{"temperature": 1.0, "top_p": 0.9}, {}])
-def test_draws_and_penalties_are_each_text_s_own(settings: dict, llama: Model, monkeypatch):
+def test_draws_and_penalties_are_each_text_s_own(
+    settings: dict[str, Any], llama: Model, monkeypatch
+):
     settings = settings | {"repetition_penalty": 1.5}
     seeds = list(range(len(PROMPTS)))
     ended: dict[int, Generation] = {}
