@@ -207,9 +207,13 @@ class Decode:
             self._pad = nn.functional.pad(self._pad + before, (0, 0, 0, behind))
             self._edits += [()] * behind
             self._replace(lambda x: nn.functional.pad(x, (0, 0, before, 0, 0, 0, 0, behind)))
+        edited = self.has_edits
         for i, place in enumerate(places):
             self._edits[place] = tuple(edits[i]) if edits else ()
-        self._forget_edits()
+        if edited or self.has_edits:
+            # what a recorded step does under edits is made for the sequences that there were
+            self._forget_edits()
+            self.layout += 1
         at, stop = torch.tensor(places), self.at + 1
         self._pad[at] = (stop - rows.lengths)[:, None]
         for clock in self._clocks.values():

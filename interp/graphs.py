@@ -53,7 +53,10 @@ class Steps:
             left: most steps that may come after this one.
         """
         self._state.advance()
-        if self._model.graph_reason is not None or self._state.has_edits:
+        reason = self._model.graph_reason
+        if self._state.has_edits:
+            reason = reason or self._model.graph_edit_reason
+        if reason is not None:
             return self._forward(tokens)
         if self._layout != self._state.layout:
             # the first step of a layout also makes what its steps share

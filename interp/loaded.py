@@ -44,6 +44,9 @@ class LoadedModel(Speaks):
     are. They are not where the model is loaded without checks."""
     graph_reason: str | None = "not tried"
     """Why steps of decoding are not replayed from CUDA graphs; None if they are."""
+    graph_edit_reason: str | None = "not tried"
+    """Why steps under edits are not replayed where others are; None if they are. They are not where
+    the model is loaded without checks."""
     packed: Packed | None = None
     """Linear layers whose weights are packed for steps of decoding on a CPU; None for no such."""
     writer: Backend | None = None

@@ -120,8 +120,10 @@ def without(seen: Tensor, cuts: Sequence[Cut], position: Tensor, own: Tensor, he
         edges = sent(cut.queries, seen.device)[:, None] & (position >= first) & (position < last)
         edges = (edges & (columns != own[:, None]))[None]
         if cut.edit.heads is not None:
-            of_heads = torch.zeros(heads, dtype=torch.bool)
-            of_heads[list(cut.edit.heads)] = True
-            edges = edges & sent(of_heads, seen.device)[:, None, None]
+            # made on the device: a recorded step copies nothing from the host
+            of_heads = torch.zeros(heads, dtype=torch.bool, device=seen.device)
+            for head in cut.edit.heads:
+                of_heads[head].fill_(True)
+            edges = edges & of_heads[:, None, None]
         left = left & ~edges
     return left[None]

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from faithscope.interp import attention, execute, flex, flex_checks, lockstep
 from faithscope.interp.continuation import continue_one_by_one
-from faithscope.interp.edits import Knockout
+from faithscope.interp.edits import Knockout, Steer
 from faithscope.interp.errors import UserError
 from faithscope.interp.forest import Branch
 from faithscope.interp.memory import is_out_of_memory
@@ -76,6 +76,11 @@ def verify(model: Model) -> tuple[str, ...]:
         checks.append(_flex(model, trees, reached))
         graphs = "replayed from CUDA graphs" if model.graph_reason is None else "started anew"
         checks.append(f"steps of decoding are {graphs}" + _why(model.graph_reason))
+        if model.graph_reason is None:
+            model.graph_edit_reason = fault = _fault(_edited_steps_fault, trees, [None])
+            checks.append(
+                "under edits they are, too" if fault is None else f"not under edits: {fault}"
+            )
     if model.packed is not None and model.packed.reason is None:
         checks.append("steps of decoding run over packed weights")
     for limit in reached:
@@ -348,6 +353,43 @@ def _decoding_fault(tree: Tree) -> str | None:
     )
     fault = tree.fault(torch.cat([torch.stack(seen[row]) for row in range(len(goals))]), plain)
     return None if fault is None else f"decoding in lockstep: {fault}"
+
+
+def _edited_steps_fault(tree: Tree) -> str | None:
+    """The fault of replayed steps under a knockout and under steering, against started ones."""
+    model, ids = tree.model, tree.chain.ids
+    n, width = len(ids), model.hf.config.get_text_config().hidden_size
+    cut = Knockout(queries=(n, None), keys=(n // 4, n // 2), heads=(0,))
+    push = Steer("residual", 0, torch.ones(width) / width**0.5, 1.0, (n + 2, None))
+    edits, steps = [[], [cut], [push, cut]], 10
+
+    def written() -> Tensor:
+        seen: list[Tensor] = []
+
+        def choose(logits: Tensor, _: list[int]) -> Tensor:
+            seen.append(logits.float().cpu())
+            return torch.tensor([ids[len(seen)]] * len(edits))
+
+        lockstep.decode(
+            model,
+            *execute.prefill_prompts(model, [ids] * len(edits), edits),
+            steps,
+            choose=choose,
+            group_tokens=model.token_budget,
+            edits=edits,
+            end_ids=frozenset(),
+        )
+        return torch.cat(seen)
+
+    def checked() -> str | None:
+        started, model.graph_edit_reason = written(), None
+        try:
+            replayed = written()
+        finally:
+            model.graph_edit_reason = "not tried"
+        return model.graph_reason or tree.fault(replayed, started)
+
+    return _error_or(checked)
 
 
 def _continued(model: Model, ids: Sequence[int], steps: int) -> Tensor:

@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 FIRST_FLOOR = "experiments"
 BUDGETS = {
-    "interp": 13_600,
+    "interp": 14_300,
     "interventions": 4_000,
     "probes": 15_500,
     "experiments/analysis": 17_600,

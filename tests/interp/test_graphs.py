@@ -27,7 +27,7 @@ def test_replayed_steps_write_what_started_ones_write(family: str, shared: bool)
     assert reason is None or family == "gpt_oss"
 
 
-def test_steps_under_edits_are_started_anew():
+def test_steps_under_edits_write_what_each_writes_alone():
     model = tiny("llama")
     prompts = [list(range(3, 30))] * 2
     edits = [(Knockout(queries=(8, None), keys=(2, 6), heads=(0, 1)),), ()]
