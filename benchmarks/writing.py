@@ -7,6 +7,10 @@ in which a model writes its answers to `--items` questions, each up to `--tokens
     queued      as many places; a text begins in the place of one that has ended
     together    all at once, as where memory allows it
 
+`python benchmarks/writing.py --steps` counts steps alone and writes
+`benchmarks/results/writing_steps.csv`: a random model writes as many tokens as each of the texts of
+SmolLM2-135M in `tests/experiments/sampled_outputs.jsonl.gz` has (at most 166).
+
 `weights` are `plain`, or `packed` for oneDNN (`interp.packed`). `steps` are forwards of decoding,
 `seconds` process CPU time (wall time on a GPU), prefill included, the median of `--repeats`, in
 which all ways take turns; `ratio` is the median of those of `grouped` over plain weights by a
@@ -17,6 +21,8 @@ written.
 from __future__ import annotations
 
 import argparse
+import gzip
+import json
 import platform
 import statistics
 from collections.abc import Iterator, Sequence
@@ -25,13 +31,18 @@ from pathlib import Path
 
 import pandas as pd
 from forest import timed
+from tiny_configs import VOCABULARY, byte_tokenizer
+from transformers import LlamaConfig, LlamaForCausalLM
 
 from faithscope import interp
 from faithscope.experiments.data.traces import prompt_of
 from faithscope.experiments.engine.traces.interactive import questions
 from faithscope.interp import lockstep
+from faithscope.interp.generate import GenerateRequest, generate_all
+from faithscope.interp.loading import wrap
 from faithscope.interp.model import Model
 
+TEXTS = Path(__file__).parents[1] / "tests" / "experiments" / "sampled_outputs.jsonl.gz"
 WAYS = ("grouped", "queued", "together")
 Texts = list[tuple[int, ...]]
 
@@ -54,21 +65,44 @@ def counted() -> Iterator[list[int]]:
 
 
 def written(
-    model: Model, prompts: Sequence[Sequence[int]], tokens: int, places: int, way: str
+    model: Model,
+    prompts: Sequence[Sequence[int]],
+    tokens: int,
+    places: int,
+    way: str,
+    lengths: Sequence[int] | None = None,
 ) -> Texts:
+    """The new tokens of every text: at most `tokens`, or as many as `lengths` says, which is not
+    known before a text ends."""
     longest, usual = max(map(len, prompts)) + tokens, model.token_budget
     order = sorted(range(len(prompts)), key=lambda i: -len(prompts[i]))
     parts = [order[i : i + places] for i in range(0, len(order), places)]
+    ends = None if lengths is None else frozenset[int]()
+    stops = [None] * len(prompts) if lengths is None else [_After(n) for n in lengths]
     out: dict[int, tuple[int, ...]] = {}
     if way == "queued":
         model.token_budget = longest * places
     try:
         for part in parts if way == "grouped" else [order]:
-            texts = model.generate([prompts[i] for i in part], tokens)
-            out |= {i: text.ids for i, text in zip(part, texts, strict=True)}
+            asked = [
+                GenerateRequest([prompts[i]], tokens, end_ids=ends, stop=stops[i]) for i in part
+            ]
+            texts = generate_all(model, asked)
+            out |= {i: text.ids for i, (text,) in zip(part, texts, strict=True)}
     finally:
         model.token_budget = usual
     return [out[i] for i in range(len(prompts))]
+
+
+class _After:
+    """Ends a text after so many tokens."""
+
+    def __init__(self, tokens: int) -> None:
+        self._left = tokens
+
+    def __call__(self, _: str) -> bool:
+        self._left -= 1
+        return self._left <= 0
 
 
 def measure(
@@ -118,6 +152,38 @@ def measure(
     return pd.DataFrame(table)
 
 
+def steps_of_texts(place_counts: Sequence[int], most: int | None = None) -> pd.DataFrame:
+    """Steps that the texts of each task take in groups and from a queue."""
+    tokenizer = interp.load_language("bundled:smollm2-135m").tokenizer
+    lengths: dict[str, list[int]] = {}
+    with gzip.open(TEXTS, "rt") as lines:
+        for row in map(json.loads, lines):
+            if row["model"] == "smollm2-135m":
+                n = len(tokenizer.encode(row["text"], add_special_tokens=False)) + 1
+                lengths.setdefault(row["task"], []).append(n)
+    config = LlamaConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=16,
+        intermediate_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=1,
+    )
+    model = wrap(LlamaForCausalLM(config), byte_tokenizer(), name="random", verify_model=False)
+    table = []
+    for task, all_of in lengths.items():
+        of = all_of[:most]
+        for places in place_counts:
+            row = {"task": task, "texts": len(of), "tokens": sum(of), "longest": max(of)}
+            row |= {"places": places}
+            for way in ("grouped", "queued"):
+                with counted() as rows:
+                    written(model, [[1, 2]] * len(of), max(of), places, way, of)
+                row[way] = len(rows)
+            table.append(row | {"ratio": round(row["grouped"] / row["queued"], 3)})
+            print(table[-1], flush=True)
+    return pd.DataFrame(table)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--model", default="bundled:smollm2-135m")
@@ -129,7 +195,12 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=320, help="most of a text")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--machine", default=platform.node() or "machine")
+    parser.add_argument("--steps", action="store_true", help="count steps of known texts alone")
     args = parser.parse_args()
+    if args.steps:
+        table = steps_of_texts([8, 16])
+        table.to_csv(Path(__file__).parent / "results" / "writing_steps.csv", index=False)
+        return
     model = interp.load(args.model, dtype=args.dtype, verify_model=False)
     asked = questions(args.task, args.items, path=args.path)
     prompts = [prompt_of(model, task, question).ids for task, question in asked]
