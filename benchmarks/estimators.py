@@ -126,14 +126,14 @@ def edited(model: Model, trace: Trace, asking: Asking, *, kind: str) -> Effects:
             runs["removed", i] = filled(model, trace, _dots(model), *step.tokens)
     pack = scored(model, trace, asking, runs, KnockoutSettings())
     outcomes = [pack.outcomes["removed", i] for i in range(len(steps))]
-    return [o.log_odds for o in outcomes], [o.flips for o in outcomes], _later(ids, trace)
+    return [o.log_odds for o in outcomes], [o.flips for o in outcomes], later(ids, trace)
 
 
 def _dots(model: Model) -> tuple[int, ...]:
     return next(ids for text in FILLERS.values() if (ids := tokens_of(model, text)))
 
 
-def _later(ids: tuple[int, ...], trace: Trace) -> list[int]:
+def later(ids: tuple[int, ...], trace: Trace) -> list[int]:
     start = len(trace.prompt_ids)
     return [len(ids) - start - step.tokens[1] for step in trace.counted_steps]
 
@@ -197,7 +197,7 @@ class Source:
             seconds = time.process_time() - began
             of = Chain(effects, flips, sum(anew), sum(run), seconds)
             self.chains.setdefault(name, []).append(of)
-        self.later += sum(_later(prefix_ids(model, asking, trace), trace))
+        self.later += sum(later(prefix_ids(model, asking, trace), trace))
 
     def rows(self) -> Iterator[dict[str, Any]]:
         exact = self.chains[EXACT]
