@@ -47,7 +47,7 @@ def place_of(name: str) -> Place:
         UserError: the name is none of those above; the message has the nearest ones.
     """
     block, _, hook = name.rpartition(".")
-    layer = re.fullmatch(r"blocks\.(\d+)", block)
+    layer = re.fullmatch(r"blocks\.(0|[1-9][0-9]*)", block)
     if layer is None or hook not in HOOKS:
         at = (re.search(r"\d+", name) or ["{l}"])[0]
         near = difflib.get_close_matches(hook or name, HOOKS, n=2, cutoff=0.5) or HOOKS

@@ -77,8 +77,8 @@ def _site(name: str) -> str:
     if name in SITES:
         return name
     if "." not in name:
-        guess = did_you_mean(name, SITES) or f"; there are {', '.join(SITES)}"
-        raise ValueError(f"unknown site {name!r}{guess}, or a hook name (model.hook_names())")
+        there = f"there are {', '.join(SITES)}, and hook names (model.hook_names())"
+        raise ValueError(f"unknown site {name!r}; {there}{did_you_mean(name, SITES)}")
     edited_place(name)
     return name
 
