@@ -32,7 +32,7 @@ from faithscope.probes.cues import (
 from faithscope.probes.declared_cues import CueChoices, PutsCues
 from faithscope.probes.framing import READINGS, Asking, Cue, Reading
 from faithscope.probes.messages import Message, Replies, ask_messages
-from faithscope.probes.probe import probe
+from faithscope.probes.probe import Texts, probe
 from faithscope.probes.record import Record, number, record
 from faithscope.probes.settings import Execution, Seed, Some, template
 from faithscope.probes.text_model import DECLINED, TextModel, added_costs
@@ -75,6 +75,11 @@ class HintsSettings(PutsCues):
     "cues to another answer: does it go over, and does its reasoning say so (Chen et al. 2025)",
     words=("asked", "spoken", "labels", "cues"),
     calls=lambda size, s: 3 * len(s.cues),
+    # a chain under each cue, about which two questions are asked
+    writes=lambda size, s: [
+        Texts(len(s.cues), s.max_new_tokens or size.rewritten),
+        Texts(2 * len(s.cues), s.answer_tokens),
+    ],
     from_outside={"readings": ("generated",)},
     version=2,
 )

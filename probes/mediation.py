@@ -36,7 +36,7 @@ from faithscope.probes.floor import BASELINE, Arm, baseline_of, rounded
 from faithscope.probes.framing import FEWER_LABELS, Asking
 from faithscope.probes.graded import log_odds, top
 from faithscope.probes.hints import left_out, unmeasured
-from faithscope.probes.probe import probe
+from faithscope.probes.probe import Texts, probe
 from faithscope.probes.record import Record, record
 from faithscope.probes.settings import Execution, Seed
 from faithscope.probes.text_model import added_costs
@@ -70,6 +70,7 @@ class MediationSettings(PutsCues):
     words=("asked", "spoken", "cue", "labels", "cues"),
     reads_labels=True,
     calls=lambda size, s: 1 + len(s.cues) * (1 + 4 * POSITIONS),
+    writes=lambda size, s: [Texts(len(s.cues), s.max_new_tokens or size.rewritten)],
 )
 def mediation(
     model: Model, trace: Trace, asking: Asking, settings: MediationSettings

@@ -38,6 +38,11 @@ class Size(NamedTuple):
     def reasoning(self) -> int:
         return self.steps * self.tokens
 
+    @property
+    def rewritten(self) -> int:
+        """Most tokens that are expected of a chain that is written anew."""
+        return self.reasoning * 3 // 2 + 32
+
 
 class Branches(NamedTuple):
     """Branches that a probe runs, by what they share with the unedited chain.
@@ -151,7 +156,7 @@ class Probe:
             return self.writes(size, settings)
         tokens = getattr(settings, "answer_tokens", 0)
         if hasattr(settings, "max_new_tokens"):
-            tokens = settings.max_new_tokens or size.reasoning * 3 // 2 + 32
+            tokens = settings.max_new_tokens or size.rewritten
         return [Texts(self.calls(size, settings), tokens)] if tokens else []
 
 

@@ -129,5 +129,10 @@ def test_texts_that_probes_write_follow_their_settings() -> None:
     assert slrc.texts(size, scored) == []
     (regenerated,) = slrc.texts(size, slrc.settings(readings=["scored"]))
     assert (regenerated.n, regenerated.tokens) == (2 * size.steps, 220)
+    (chains,) = PROBES["mediation"].texts(size, PROBES["mediation"].settings())
+    assert chains == (1, size.rewritten, 1)
+    assert [
+        t.n for t in PROBES["hints"].texts(size, PROBES["hints"].settings(cues=["sycophancy"]))
+    ] == [1, 2]
     assert PROBES["attention"].texts(size, PROBES["attention"].settings()) == []
     assert sum(t.n for t in PROBES["resample"].texts(size, PROBES["resample"].settings())) == 60
