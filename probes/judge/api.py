@@ -17,7 +17,7 @@ import re
 import time
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -82,8 +82,11 @@ class ApiJudge:
         self._connect()
         self.account.check(self.name)
 
-    def ask_all(self, asks: Sequence[Ask | Writing], on_reply: OnReply) -> None:
+    def ask_all(self, asks: Iterable[Ask | Writing], on_reply: OnReply) -> None:
         """Put every ask to the judge; `on_reply` takes each reply as it comes.
+
+        Asks may be made as they are taken, on the thread of `on_reply`: each is taken when it has a
+        connection.
 
         A writing's reply is taken as text; one that is empty but for thinking is asked for again,
         and then `unparsed`.
@@ -101,17 +104,19 @@ class ApiJudge:
         """
         from anyio.from_thread import start_blocking_portal
 
-        if twice := [name for name, n in Counter(ask.name for ask in asks).items() if n > 1]:
+        known = asks if isinstance(asks, Sequence) else ()
+        if twice := [name for name, n in Counter(ask.name for ask in known).items() if n > 1]:
             raise ValueError(f"model {self.name!r}: asked twice: {twice[0]}")
         with warnings.catch_warnings(), start_blocking_portal() as portal:
             # these warnings quote replies of another form as they came, with any keys
             warnings.filterwarnings("ignore", "Pydantic serializer warnings")
             portal.call(self._run, asks, on_reply)
 
-    async def _run(self, asks: Sequence[Ask | Writing], on_reply: OnReply) -> None:
+    async def _run(self, asks: Iterable[Ask | Writing], on_reply: OnReply) -> None:
         import anyio
 
         state = _Run()
+        names: set[str] = set()
         slots = anyio.Semaphore(self.max_connections)
 
         async def one(ask: Ask | Writing, begun: Call) -> None:
@@ -125,19 +130,32 @@ class ApiJudge:
                 slots.release()
 
         async with self._connect() as model, anyio.create_task_group() as group:
-            for ask in asks:
+            coming = iter(asks)
+            while True:
                 await slots.acquire()
-                if state.fatal or (begun := await self._admitted(ask, state)) is None:
+                try:
+                    if state.fatal or (ask := next(coming, None)) is None:
+                        break
+                    if ask.name in names:
+                        raise ValueError(f"model {self.name!r}: asked twice: {ask.name}")
+                except Exception as error:
+                    # calls that are on their way will be paid for, and their replies are kept
+                    state.error = state.error or error
+                    break
+                names.add(ask.name)
+                if (begun := await self._admitted(ask, state)) is None:
                     break
                 group.start_soon(one, ask, begun)
         if state.error is not None:
             raise state.error
         if state.fatal:
             raise UserError(state.fatal)
-        if left := len(asks) - state.answered:
+        if state.answered < len(names):
+            n = len(asks) if isinstance(asks, Sized) else None
+            left = "asks are left" if n is None else f"{n - state.answered} of {n} asks are left"
             raise BudgetSpent(
-                f"model {self.name!r}: the budget is spent ({self.account}); {left} of {len(asks)} "
-                "asks are left; raise it and start the run again"
+                f"model {self.name!r}: the budget is spent ({self.account}); {left}; raise it and "
+                "start the run again"
             )
 
     async def _admitted(self, ask: Ask | Writing, state: _Run) -> Call | None:

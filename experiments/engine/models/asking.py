@@ -6,6 +6,7 @@ A unit may hold several asks; it is stored once all of them are answered.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, Protocol, TypeVar
 
 from faithscope import interp
@@ -20,11 +21,12 @@ from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import API_REPLIES, Key, storable
 from faithscope.experiments.engine.worker import Worker
+from faithscope.probes.judge.api import ApiJudge
 from faithscope.probes.judge.form import Judge, Reply, no_reply
 from faithscope.probes.record import Record, head
 
 _AT_ONCE = 512
-"""Number of items whose asks to an API, or to vLLM, are in memory together."""
+"""Number of items whose asks to a server, or to vLLM, are in memory together."""
 Item = TypeVar("Item", bound=Planned)
 
 
@@ -103,7 +105,9 @@ class Asker(Worker[Item]):
         readings: dict[str, Reading] = dict(self.judging.stages[model])
         if model.startswith(API):
             for stage in readings:
-                self._ask_in_parts(self.apis[model], model, stage)
+                if items := self._to_ask(model, stage):
+                    self.begin(model, items[0], stage)
+                    self._ask(self.apis[model], model, stage, items)
             return
         if self.judge.backend != "here":
             written = [stage for stage, reading in readings.items() if reading == "generated"]
@@ -147,11 +151,14 @@ class Asker(Worker[Item]):
 
     def _ask_in_parts(self, judge: Judge, model: str, stage: str) -> None:
         """Ask a judge that makes its own batches about all items that lack a stage."""
-        items = [i for i in self.lacking(model, stage) if self._is_asked(i, model, stage)]
+        items = self._to_ask(model, stage)
         for at in range(0, len(items), _AT_ONCE):
             part = items[at : at + _AT_ONCE]
             self.begin(model, part[0], stage)
             self._ask(judge, model, stage, part)
+
+    def _to_ask(self, model: str, stage: str) -> list[Item]:
+        return [i for i in self.lacking(model, stage) if self._is_asked(i, model, stage)]
 
     def _is_asked(self, item: Item, model: str, stage: str) -> bool:
         """Whether an item can be asked about now: what it needs is stored and does not exclude it.
@@ -181,30 +188,34 @@ class Asker(Worker[Item]):
 
     def _ask(self, judge: Judge, model: str, stage: str, items: Sequence[Item]) -> None:
         by_ask: dict[str, tuple[Item, int]] = {}
-        replies: dict[int, dict[int, Reply]] = {id(i): {} for i in items}
-        asks_of = {id(i): self.judging.asks(self.index, i, model, stage) for i in items}
-        everything: list[Any] = []
+        replies: dict[int, dict[int, Reply]] = {}
+        asks_of: dict[int, Sequence[ItemPrompt]] = {}
 
         def store(item: Item) -> None:
-            prompts, so_far = asks_of[id(item)], replies[id(item)]
+            prompts, so_far = asks_of.pop(id(item)), replies.pop(id(item))
             of = (self.record(item, p, model, stage, so_far[i]) for i, p in enumerate(prompts))
             self.keep(item, stage, storable(list(of)))
 
-        for item in items:
-            for place, prompt in enumerate(asks_of[id(item)]):
-                by_ask[prompt.ask.name] = (item, place)
+        def asks_about(item: Item) -> list[Any]:
+            prompts = asks_of[id(item)] = self.judging.asks(self.index, item, model, stage)
+            so_far: dict[int, Reply] = {}
+            replies[id(item)] = so_far
+            asked = []
+            for place, prompt in enumerate(prompts):
                 key = self._key_of_reply(model, stage, item, place)
                 if prompt.lacks:
-                    replies[id(item)][place] = NOT_ASKED
+                    so_far[place] = NOT_ASKED
                 elif self.index.is_done(key, key[-1]):
-                    replies[id(item)][place] = Reply.of_record(self.index.records(key)[0])
+                    so_far[place] = Reply.of_record(self.index.records(key)[0])
                 else:
-                    everything.append(prompt.ask)
-            if len(replies[id(item)]) == len(asks_of[id(item)]) and stage in self.missing(item):
+                    by_ask[prompt.ask.name] = (item, place)
+                    asked.append(prompt.ask)
+            if not asked and stage in self.missing(item):
                 store(item)
+            return asked
 
         def keep(ask: Any, reply: Reply) -> None:
-            item, place = by_ask[ask.name]
+            item, place = by_ask.pop(ask.name)
             so_far, asks = replies[id(item)], asks_of[id(item)]
             so_far[place] = reply
             whole = len(so_far) == len(asks)
@@ -223,5 +234,11 @@ class Asker(Worker[Item]):
                 return
             store(item)
 
-        if everything:
-            judge.ask_all(everything, keep)
+        everything = (ask for item in items for ask in asks_about(item))
+        if (first := next(everything, None)) is None:
+            return
+        if isinstance(judge, ApiJudge):
+            # made when a connection is free, so that few are in memory and no connection idles
+            judge.ask_all(chain([first], everything), keep)
+        else:
+            judge.ask_all([first, *everything], keep)
