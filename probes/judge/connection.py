@@ -77,6 +77,9 @@ def _divide(client: Any, connections: int) -> None:
     whole = getattr(client, "_transport", None)
     settings = getattr(whole, "_kwargs", None)
     if connections > POOLED and settings is not None:
+        # one context for all: each reads the certificates anew, 30 ms
+        library = sys.modules[type(whole).__base__.__module__.partition(".")[0]]
+        settings = {"verify": library.create_ssl_context()} | settings
         n = -(-connections // POOLED)
         client._transport = Pools([type(whole)(**settings) for _ in range(n)])
 
