@@ -13,7 +13,7 @@ SmolLM2-135M in `tests/experiments/sampled_outputs.jsonl.gz` has (at most 166).
 
 `weights` are `plain`, or `packed` for oneDNN (`interp.packed`). `steps` are forwards of decoding,
 `seconds` process CPU time (wall time on a GPU), prefill included, the median of `--repeats`, in
-which all ways take turns; `ratio` is the median of those of `grouped` over plain weights by a
+which all ways take turns; `ratio` is the median of those of the first way over plain weights by a
 way's, in the same repeat. The texts of all ways are the same token for token, or nothing is
 written.
 """
@@ -106,7 +106,12 @@ class _After:
 
 
 def measure(
-    model: Model, prompts: Sequence[Sequence[int]], tokens: int, places: int, repeats: int
+    model: Model,
+    prompts: Sequence[Sequence[int]],
+    tokens: int,
+    places: int,
+    repeats: int,
+    ways: Sequence[str] = WAYS,
 ) -> pd.DataFrame:
     """A row per way and weights.
 
@@ -115,7 +120,7 @@ def measure(
     """
     packed = model.packed
     both = {"plain": None} | ({"packed": packed} if packed is not None else {})
-    cases = [(weights, way) for way in WAYS for weights in both]
+    cases = [(weights, way) for way in ways for weights in both]
     seconds = {case: [] for case in cases}
     steps: dict[tuple[str, str], list[int]] = {}
     first: Texts = []
@@ -193,6 +198,8 @@ def main() -> None:
     parser.add_argument("--items", type=int, default=32)
     parser.add_argument("--places", type=int, default=8)
     parser.add_argument("--tokens", type=int, default=320, help="most of a text")
+    parser.add_argument("--prompt-tokens", type=int, help="of every prompt, the first ones alone")
+    parser.add_argument("--ways", default=",".join(WAYS))
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--machine", default=platform.node() or "machine")
     parser.add_argument("--steps", action="store_true", help="count steps of known texts alone")
@@ -203,8 +210,11 @@ def main() -> None:
         return
     model = interp.load(args.model, dtype=args.dtype, verify_model=False)
     asked = questions(args.task, args.items, path=args.path)
-    prompts = [prompt_of(model, task, question).ids for task, question in asked]
-    table = measure(model, prompts, args.tokens, args.places, args.repeats)
+    prompts = [
+        prompt_of(model, task, question).ids[: args.prompt_tokens] for task, question in asked
+    ]
+    ways = args.ways.split(",")
+    table = measure(model, prompts, args.tokens, args.places, args.repeats, ways)
     table.insert(0, "model", args.model)
     table.insert(1, "dtype", model.dtype)
     out = Path(__file__).parent / "results" / f"writing_{args.machine}.csv"
