@@ -216,7 +216,8 @@ def _run(model: LoadedModel, every: Sequence[_Arms], series: Series) -> Iterator
     def pack(parts: list[_Part]) -> answer_runs.Pack:
         asked, stops = requested(parts)
         group = parts[0].prefixes if len(parts) == 1 else list(range(len(stops)))
-        return answer_runs.Pack.of(asked, group, stops)
+        here = [any(every[at].under) for at, _, of_part in parts for _ in of_part]
+        return answer_runs.Pack.of(asked, group, stops, here)
 
     yield from answer_runs.by_forests(model, map(pack, series), execute.WAYS.get(how))
 
@@ -227,7 +228,8 @@ def _in_another_shape(
     """Answers of one prefix run alone, in other batch shapes than those of execution `how`."""
     longest = max(asked.sequences, key=len)
     if how != "loop" or choose_execution(model, [longest], "auto")[0] == "packed":
-        (answers,) = answer_runs.by_forests(model, [answer_runs.Pack.of(asked, [0], [None])])
+        pack = answer_runs.Pack.of(asked, [0], [None], [True])
+        (answers,) = answer_runs.by_forests(model, [pack])
         return answers
     # a token appended to a sequence changes no earlier one, only the shapes of the computation
     behind: list[Ids] = [np.append(s, s[-1]) for s in map(id_array, asked.sequences)]

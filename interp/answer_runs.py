@@ -36,6 +36,8 @@ class End(NamedTuple):
     """Edits that the prefix runs under; one may begin after it, and then the node does not tell."""
     limit: int
     stop: Stop | None
+    here: bool
+    """Whether this process writes it whatever writer the model has."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +55,21 @@ class Pack:
     """Per prefix, the nodes whose leads are wanted."""
 
     @classmethod
-    def of(cls, asked: RequestedPositions, group: list[int], stops: Sequence[Stop | None]) -> Pack:
+    def of(
+        cls,
+        asked: RequestedPositions,
+        group: list[int],
+        stops: Sequence[Stop | None],
+        here: Sequence[bool],
+    ) -> Pack:
+        """
+        Args:
+            here: per prefix, whether its call has edits, so that this process writes its text.
+        """
         forest = Forest.of(asked.sequences, asked.edits)
         ends = [
-            End(int(forest.paths[i][asked.starts[i] - 1]), asked.edits[i], limit, stop)
-            for i, limit, stop in zip(asked.first, asked.limits, stops, strict=True)
+            End(int(forest.paths[i][asked.starts[i] - 1]), asked.edits[i], limit, stop, own)
+            for i, limit, stop, own in zip(asked.first, asked.limits, stops, here, strict=True)
         ]
         paths = forest.paths
         return cls(group, asked, forest, asked.queries(paths), ends, asked.places(paths))
@@ -99,7 +111,7 @@ def _by_forest(
 ) -> tuple[list[Answered], Trunk]:
     asked, forest, tokens = pack.asked, pack.forest, pack.tokens
     ends = list(dict.fromkeys(sorted((e for e in pack.ends if e.limit), key=lambda e: e.node)))
-    elsewhere = [end for end in ends if model.writer is not None and not end.edits]
+    elsewhere = [end for end in ends if model.writer is not None and not end.here]
     decoded = [end for end in ends if end not in elsewhere]
     scores: dict[int, Scores] = {}
     leads = dict.fromkeys(pack.led, Lead(0, 0.0))

@@ -93,9 +93,9 @@ def load(
         return _load_adapter(name, folder, how, marks, verify_model)
     source = _source(name, revision)
     where = str(source.location)
-    at = _device(device)
+    at = device_named(device)
     if isinstance(device_map, str) and device_map not in _STRATEGIES:
-        _device(device_map)
+        device_named(device_map)
     config = _config(name, where, source.revision, trust_remote_code)
     if type(config) not in AutoModelForCausalLM._model_mapping and not hasattr(config, "auto_map"):
         raise UserError(
@@ -389,7 +389,18 @@ def _tree_reason(hf: PreTrainedModel, structure: Structure) -> str | None:
     return None
 
 
-def _device(device: str) -> str:
+def held_as(dtype: str, device: str) -> str:
+    """The number type of weights that are loaded with these settings of `load`, such as
+    `bfloat16`."""
+    return str(_dtype(dtype, device_named(device))).removeprefix("torch.")
+
+
+def device_named(device: str) -> str:
+    """The device that `device` of `load` means; `auto` is the best of this machine.
+
+    Raises:
+        UserError: the device cannot be used.
+    """
     if device == "auto":
         if torch.cuda.is_available():
             return "cuda"

@@ -38,6 +38,12 @@ class Vllm:
     loaded: list[str] = field(default_factory=list)
     open: int = 0
     """Number of engines that were not shut down."""
+    slept: list[str] = field(default_factory=list)
+    """What engines with `enable_sleep_mode` were told, in order: `sleep` or `wake`."""
+    options: list[dict[str, Any]] = field(default_factory=list)
+    """Options that each engine was loaded with, besides the model."""
+    wakes: bool = True
+    """Whether a sleeping engine can be woken."""
 
 
 class _Core:
@@ -81,6 +87,7 @@ class _Engine:
         return bool(self.waiting)
 
     def step(self) -> list[Any]:
+        assert self.of.slept[-1:] != ["sleep"], "it is asleep"
         if self.dead:
             raise self.of.error
         if self.left is not None:
@@ -112,9 +119,23 @@ def planted(of: Vllm) -> Iterator[Vllm]:
     class LLM:
         def __init__(self, *, model: str, **options: Any) -> None:
             assert not of.open, "an engine is loaded beside another"
+            of.options.append(options)
+            self.may_sleep = options.get("enable_sleep_mode", False)
             of.loaded.append(model)
             first = len(of.loaded) == 1
             self.llm_engine = _Engine(of, interp.load(model), of.dies_after if first else None)
+
+        def sleep(self, level: int = 1) -> None:
+            assert self.may_sleep, "sleep mode is not enabled"
+            assert level == 1, "other levels forget the weights"
+            assert not self.llm_engine.waiting, "it sleeps over requests"
+            of.slept.append("sleep")
+
+        def wake_up(self) -> None:
+            assert of.slept[-1] == "sleep", "it is awake"
+            if not of.wakes:
+                raise RuntimeError("CUDA out of memory")
+            of.slept.append("wake")
 
     modules = {
         "vllm": {"LLM": LLM, "TokensPrompt": dict, "SamplingParams": SimpleNamespace},

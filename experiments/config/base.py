@@ -108,6 +108,15 @@ class FolderConfig(Section):
     """Tracker to which the numbers of the tables are sent, as a new run there, whenever a run has
     written them (`faithscope docs exports`); null sends nothing."""
 
+    OPEN: ClassVar[Mapping[str, Any]] = {}
+    """Dotted config key -> its value that leaves the choice to the machine. A run folder that was
+    made with a choice may be resumed with this value, and keeps its choice."""
+
+    @property
+    def chosen(self) -> Mapping[str, Any]:
+        """What was chosen for keys in `OPEN`; kept in environment.json as a run begins."""
+        return {}
+
     @field_validator("tracking")
     @classmethod
     def _installed(cls, tracker: str | None, info: ValidationInfo) -> str | None:

@@ -70,8 +70,8 @@ def read_config(run_dir: str | Path, must_be: type[C] = FolderConfig) -> C:
 
 def read_environment(run_dir: Path) -> dict[str, Any]:
     """The content of environment.json: `schema` of the records, `sessions` (one per start of the
-    run), `models` (what each turned out to be) and `config` (with which the records were begun);
-    empty where there is no such file."""
+    run), `models` (what each turned out to be), `config` (with which the records were begun) and
+    `chosen` (`FolderConfig.chosen`); empty where there is no such file."""
     path = run_dir / "environment.json"
     if not path.is_file():
         return {"schema": SCHEMA, "sessions": [], "models": {}}
@@ -125,6 +125,8 @@ def check_config(config: FolderConfig, in_use: bool = False) -> None:
     _check_schema(run_dir)
     _check_unchanged(run_dir, config)
     differing = differences(stored_config(run_dir), config.model_dump(mode="json"), config.FREE)
+    # what the config leaves open is taken from the folder
+    differing = [d for d in differing if d[0] not in config.OPEN or d[2] != config.OPEN[d[0]]]
     if differing:
         raise StoreError(
             f"{run_dir}: was made with another config ({_listed(differing)}); "

@@ -262,8 +262,9 @@ def _join_environments(folders: Sequence[Path], into: Path) -> list[dict[int, in
         numbers.append(of_folder)
         for model, facts in theirs["models"].items():
             joined["models"].setdefault(model, facts)
-        if "config" in theirs:
-            joined.setdefault("config", theirs["config"])
+        for key in ("config", "chosen"):
+            if key in theirs:
+                joined.setdefault(key, theirs[key])
     sessions.append({"worker": "merged", "folders": [str(f) for f in folders]})
     write_environment(into, joined)
     return numbers

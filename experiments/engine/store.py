@@ -257,9 +257,11 @@ class Store:
         if not others and not has_records(self.run_dir):
             write_atomically(self.run_dir / "config.yaml", to_yaml(self.config))
             environment.pop("config", None)
+            environment.pop("chosen", None)
         else:
             take_report(self.config)
         environment.setdefault("config", stored_config(self.run_dir))
+        environment.setdefault("chosen", dict(self.config.chosen))
         write_environment(self.run_dir, environment)
 
     def _keep_plan(self, others: bool) -> None:

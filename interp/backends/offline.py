@@ -25,6 +25,9 @@ class VllmOffline(Generates):
     llm: Any
     """The `vllm.LLM`; None once it is closed."""
     version: str
+    sleeps: bool = False
+    """Whether the engine gives its memory back between calls: its weights wait in the CPU's memory,
+    and what it kept of prompts is forgotten. Only where `vllm.LLM` has `enable_sleep_mode`."""
 
     @property
     def max_positions(self) -> int | None:
@@ -51,6 +54,7 @@ class VllmOffline(Generates):
         check_room(self.name, prompts, limits, self.max_positions)
         began = time.perf_counter()
         asked: list[str] = []
+        self._wake()
         try:
             for i, (prompt, seed, most) in enumerate(
                 zip(prompts, sampling.seeds(len(prompts)), limits, strict=True)
@@ -79,7 +83,28 @@ class VllmOffline(Generates):
             with contextlib.suppress(Exception):
                 # a dead engine has nothing left, and its error would hide this one
                 engine.abort_request(asked)
+                self._sleep()
             raise
+        self._sleep()
+
+    def _wake(self) -> None:
+        if not self.sleeps:
+            return
+        # memory that torch keeps for this process is not free for the engine
+        free()
+        try:
+            self.llm.wake_up()
+        except Exception as error:
+            raise self._died(error) from error
+
+    def _sleep(self) -> None:
+        if not self.sleeps:
+            return
+        try:
+            # level 1: weights go to the CPU's memory, keys and values are dropped
+            self.llm.sleep(level=1)
+        except Exception as error:
+            raise self._died(error) from error
 
     def _put(self, engine: Any, i: int, prompt: Sequence[int], params: Any) -> BackendError | None:
         """Hand a prompt to the engine; returns the error if the engine does not take it."""
@@ -124,6 +149,7 @@ class VllmOffline(Generates):
             "dtype": str(config.model_config.dtype).removeprefix("torch."),
             "tensor_parallel_size": str(config.parallel_config.tensor_parallel_size),
             **({} if on_cpu else {"devices": str(config.parallel_config.world_size)}),
+            **({"sleeps": "between calls"} if self.sleeps else {}),
         }
 
     def close(self) -> None:
@@ -150,6 +176,7 @@ def load_offline(
     revision: str | None = None,
     tensor_parallel_size: int = 1,
     max_model_len: int | None = None,
+    sleeps: bool = False,
     **options: Any,
 ) -> VllmOffline:
     """Load a model into vLLM in this process.
@@ -159,6 +186,7 @@ def load_offline(
         location: a hub id or a folder, as `interp.sources.resolve(name).location` gives.
         tensor_parallel_size: devices that share each layer.
         max_model_len: most tokens of a prompt and its continuation; the model's by default.
+        sleeps: whether the engine gives its memory back between calls (`VllmOffline.sleeps`).
         options: whatever else `vllm.LLM` takes (`gpu_memory_utilization`, `quantization`, …).
 
     Raises:
@@ -180,12 +208,15 @@ def load_offline(
             revision=revision,
             tensor_parallel_size=tensor_parallel_size,
             max_model_len=max_model_len,
+            **({"enable_sleep_mode": True} if sleeps else {}),
             **options,
         )
     except Exception as error:
         # vLLM's errors share no base class, and the engines of some models raise their own
         raise UserError(f"model {name!r} cannot be loaded by vLLM: {_said(error)}") from error
-    return VllmOffline(name, llm, vllm.__version__)
+    backend = VllmOffline(name, llm, vllm.__version__, sleeps)
+    backend._sleep()
+    return backend
 
 
 def _is_dead(error: Exception) -> bool:

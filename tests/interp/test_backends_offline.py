@@ -10,7 +10,7 @@ from planted_vllm import Vllm, planted
 from tiny_models import saved, tiny
 
 from faithscope import interp
-from faithscope.interp.backends import BackendError
+from faithscope.interp.backends import BackendError, BackendLost
 from faithscope.interp.backends.here import Here
 from faithscope.interp.backends.offline import load_offline
 from faithscope.interp.errors import UserError
@@ -91,3 +91,29 @@ def test_a_model_that_vllm_cannot_load_is_named(folder: str, tmp_path: Path):
         pytest.raises(UserError, match=r"model 'org/m' cannot be loaded by vLLM: \w+: "),
     ):
         load_offline("org/m", str(tmp_path / "nothing"))
+
+
+def test_it_sleeps_whenever_nothing_is_written(folder: str):
+    expected = Here(interp.load(folder)).generate(PROMPTS, GREEDY)
+    with planted(Vllm()) as vllm:
+        backend = load_offline("org/m", folder, sleeps=True)
+        assert vllm.options[0]["enable_sleep_mode"] is True
+        assert vllm.slept == ["sleep"]
+        assert backend.generate(PROMPTS, GREEDY) == expected
+        assert backend.generate(PROMPTS[:2], GREEDY) == expected[:2]
+        assert vllm.slept == ["sleep", "wake", "sleep", "wake", "sleep"]
+        assert backend.describe()["sleeps"] == "between calls"
+
+        def full(i: int, text: Generation) -> None:
+            raise OSError("disk full")
+
+        with pytest.raises(OSError, match="disk full"):
+            backend.generate(PROMPTS, GREEDY, full)
+        assert vllm.slept[-1] == "sleep"
+        vllm.wakes = False
+        with pytest.raises(BackendLost, match="CUDA out of memory"):
+            backend.generate(PROMPTS, GREEDY)
+    with planted(Vllm()) as vllm:
+        load_offline("org/m", folder).generate(PROMPTS, GREEDY)
+        assert vllm.slept == []
+        assert "enable_sleep_mode" not in vllm.options[0]

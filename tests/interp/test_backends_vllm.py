@@ -11,9 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 import vllm_here
+from alike import assert_alike
+from run_files import write_yaml
 
 from faithscope import interp
+from faithscope.experiments.cli import execute
+from faithscope.experiments.engine.store import read_records
 from faithscope.interp.answered import Answered
 from faithscope.interp.backends.here import Here
 from faithscope.interp.backends.server import connect
@@ -171,3 +176,78 @@ def test_vllm_in_process_writes_the_tokens_of_transformers(model: Model, tmp_pat
     assert lengths == sorted(lengths)
     assert what["backend"] == "vllm"
     assert what["dtype"] == "float32"
+
+
+RUN = """
+import sys
+from functools import partial
+
+# what faithscope needs and vLLM does not bring
+sys.path.append(sys.argv[1])
+
+if __name__ == "__main__":
+    from faithscope.interp.backends import offline
+
+    # compiled, it takes minutes to start
+    offline.load_offline = partial(offline.load_offline, enforce_eager=True)
+    from faithscope.experiments.cli import execute
+
+    sys.exit(execute(sys.argv[2:]))
+"""
+MARGINS = 2e-4
+"""Most by which leads of answers may differ between kernels of two kinds, in nats."""
+
+
+def test_a_run_by_vllm_in_process_has_the_texts_of_transformers(tmp_path: Path):
+    """One engine writes traces, regenerated chains and forced answers beside the measured
+    model."""
+    values = {
+        "name": "run",
+        "model": {"name": BUNDLED, "dtype": "float32", "device": "cpu"},
+        "tasks": ["word_problems"],
+        "data": {"limit": 1},
+        "probes": ["slrc"],
+        "slrc": {
+            "edits": ["remove", "regenerate"],
+            "framings": ["prefix"],
+            "regenerate_tokens": 32,
+        },
+        "generation": {"max_new_tokens": 96},
+    }
+    here = write_yaml(tmp_path / "here.yaml", values | {"out": str(tmp_path / "here")})
+    generation = {"backend": "vllm", "probes": True, "max_model_len": 2048}
+    elsewhere = values | {
+        "out": str(tmp_path / "there"),
+        "generation": values["generation"] | generation,
+    }
+    there = write_yaml(tmp_path / "there.yaml", elsewhere)
+    part = ["--shard", "1/2"]
+    assert execute(["run", str(here), *part]) == 0
+    script = tmp_path / "run.py"
+    script.write_text(RUN)
+    site = str(Path(torch.__file__).parents[1])
+    done = subprocess.run(
+        [str(vllm_here.python_of_vllm()), str(script), site, "run", str(there), *part],
+        env=vllm_here.environment(),
+        capture_output=True,
+        text=True,
+        timeout=1200,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    (trace,), (same,) = (read_records(tmp_path / at / "run", "trace") for at in ("here", "there"))
+    assert (trace["reasoning_ids"], trace["finish"]) == (same["reasoning_ids"], same["finish"])
+    assert same["origin"]["sampling"]["backend"] == "vllm"
+    records, others = (read_records(tmp_path / at / "run", "slrc") for at in ("here", "there"))
+    assert len(records) == len(others) == 2
+    for record, other in zip(records, others, strict=True):
+        assert other.pop("texts_by") == "vllm 0.32.0"
+        assert record.keys() == other.keys()
+        for key in record:
+            if isinstance(record[key], list) and "margin" in key:
+                assert [x for x in other[key] if x is not None] == pytest.approx(
+                    [x for x in record[key] if x is not None], abs=MARGINS
+                )
+                assert [x is None for x in other[key]] == [x is None for x in record[key]]
+            elif key != "noise_floor":
+                assert_alike(other[key], record[key])

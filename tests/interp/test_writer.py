@@ -112,7 +112,8 @@ def test_texts_under_edits_are_written_here(there: Model, server: CompletionsSer
         assert server.asked == []
         return
     under, plain = there.ask([prefix, prefix], None, 8, edits=[cut, ()])
-    assert [a["prompt"] for a in server.asked] == [list(prefix)]
+    # nor is what they are compared with: the arms of a comparison have one writer
+    assert server.asked == []
     there.writer = None
     assert texts([under, plain]) == texts(there.ask([prefix, prefix], None, 8, edits=[cut, ()]))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Literal, Protocol
 
@@ -14,8 +14,10 @@ from faithscope.experiments.config.backend import BackendSection
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.interp.adapters import adapter_folder
-from faithscope.interp.backends import Backend
+from faithscope.interp.backends import Backend, BackendLost, Generates, OnEnded
+from faithscope.interp.backends.choice import Beside, Device, utilization
 from faithscope.interp.errors import UserError
+from faithscope.interp.generation import Sampling
 from faithscope.interp.language import Language
 from faithscope.interp.marks import StatedMarks
 from faithscope.interp.memory import free
@@ -130,30 +132,105 @@ def load_for_run(
 
 @contextmanager
 def written_by(
-    section: BackendSection, model: interp.Model, settings: WeightSettings, store: Store
+    section: BackendSection,
+    model: interp.Model,
+    settings: WeightSettings,
+    store: Store,
+    room: Beside | None = None,
 ) -> Iterator[None]:
-    """Within the context, the backend of `section` writes what `model` would.
+    """Within the context, the backend of `section` writes what `model` would. vLLM in this process
+    is started when the first text is asked for.
+
+    Args:
+        room: how vLLM fits beside the model; None leaves it half of what is free.
 
     Raises:
         UserError: as `open_backend`.
     """
-    _, model.writer = open_backend(section, model.name, settings, options=_beside(model))
+
+    def start() -> Backend:
+        options = {"dtype": model.dtype, **_beside(model, room)}
+        _, backend = open_backend(section, model.name, settings, options=options)
+        by = {f"probes_{key}": value for key, value in backend.describe().items()}
+        store.note_model(model.name, by | {"token_budget": model.token_budget})
+        return backend
+
+    budget = model.token_budget
+    if room is not None:
+        model.token_budget = min(budget, room.token_budget)
+    model.writer = StartedLate(model.name, start) if section.backend == "vllm" else start()
     try:
-        by = model.writer.describe()
-        store.note_model(model.name, {f"probes_{key}": value for key, value in by.items()})
         yield
     finally:
         model.writer.close()
-        model.writer = None
+        model.writer, model.token_budget = None, budget
 
 
-def _beside(model: interp.Model) -> dict[str, Any]:
+class StartedLate(Generates):
+    """A backend that is started once something is asked of it; one that cannot start is lost."""
+
+    def __init__(self, name: str, start: Callable[[], Backend]) -> None:
+        self.name = name
+        self._start = start
+        self._at_work: Backend | None = None
+        self._lost: BackendLost | None = None
+
+    @property
+    def has_started(self) -> bool:
+        """Whether anything was asked of it."""
+        return self._at_work is not None
+
+    @property
+    def started(self) -> Backend:
+        """
+        Raises:
+            BackendLost: it does not start.
+        """
+        if self._lost is not None:
+            raise self._lost
+        if self._at_work is None:
+            try:
+                self._at_work = self._start()
+            except UserError as error:
+                self._lost = BackendLost(f"{error}; --set generation.backend=here writes here")
+                raise self._lost from error
+        return self._at_work
+
+    @property
+    def max_positions(self) -> int | None:
+        return self.started.max_positions
+
+    def each(self, prompts: Sequence[Sequence[int]], sampling: Sampling, on_ended: OnEnded) -> None:
+        """Continue every prompt; see `Backend.each`."""
+        self.started.each(prompts, sampling, on_ended)
+
+    def describe(self) -> Mapping[str, str]:
+        """Description of the backend, which is started for it."""
+        return self.started.describe()
+
+    def close(self) -> None:
+        """Close the backend, if it was started."""
+        if self._at_work is not None:
+            self._at_work.close()
+
+
+def _beside(model: interp.Model, room: Beside | None) -> dict[str, Any]:
     """Options of vLLM on a device that holds the model's weights already."""
-    if model.device.type != "cuda":
+    at = device_at(model.device)
+    if at.kind != "cuda":
         return {}
-    free, total = torch.cuda.mem_get_info(model.device)
-    # the other half is for packs and their keys and values
-    return {"gpu_memory_utilization": round(free / total / 2, 3)}
+    reserve = at.free // 2 if room is None else room.reserve
+    sleeps = {} if room is None else {"sleeps": room.sleeps}
+    return {"gpu_memory_utilization": utilization(at, reserve), **sleeps}
+
+
+def device_at(device: torch.device) -> Device:
+    """A device of this machine as it is now, without what torch keeps of it for later."""
+    if device.type != "cuda":
+        return Device(device.type)
+    free()
+    n_free, total = torch.cuda.mem_get_info(device)
+    return Device("cuda", total, n_free)
 
 
 def open_backend(

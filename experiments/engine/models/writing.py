@@ -144,8 +144,11 @@ class TextWorker(Worker[Item], Generic[Item, Prompt]):
         """The texts still to be written, in order."""
         return [(i, s) for i in items for s in self.texts if s in self.missing(i)]
 
-    def write(self, model: str) -> interp.Model | None:
+    def write(self, model: str, loaded: interp.Model | None = None) -> interp.Model | None:
         """Write all missing texts of a model whose weights are available.
+
+        Args:
+            loaded: the model with a writer (`interp.Model.writer`) that writes these texts, too.
 
         Returns:
             The model, if its weights were loaded for writing.
@@ -156,11 +159,11 @@ class TextWorker(Worker[Item], Generic[Item, Prompt]):
         batches = self.batches[model]
         if not any(self.lacking_texts(batch) for batch in batches):
             return None
-        at = self._opened(model)
+        at = self._opened(model, loaded)
         try:
             facts: dict[str, Any] = {f"generation_{k}": v for k, v in at.by.items()}
             self.store.note_model(model, facts | {"cautions": list(at.speaks.cautions)})
-            if isinstance(at.speaks, interp.Model):
+            if isinstance(at.speaks, interp.Model) and loaded is None:
                 for batch in batches:
                     if self.lacking_texts(batch):
                         self._write_batch(at, at.speaks, batch)
@@ -171,11 +174,18 @@ class TextWorker(Worker[Item], Generic[Item, Prompt]):
             return None
         finally:
             # vLLM would keep most of the device's memory from the model that is loaded here next
-            at.backend.close()
+            if loaded is None:
+                at.backend.close()
 
-    def _opened(self, model: str) -> _At:
-        section, how = self.backend(), self.how_written(model)
+    def _opened(self, model: str, loaded: interp.Model | None) -> _At:
+        section = self.backend()
+        if section.backend == "vllm" and loaded is None:
+            # weights that an earlier stage left on the device
+            self.weights.drop_others()
+        how = self.how_written(model)
         speaks: Speaks
+        if loaded is not None and loaded.writer is not None:
+            return _At(model, loaded.writer, loaded, dict(loaded.writer.describe()), how)
         if section.backend == "here":
             speaks = loaded = self.load_subject(model)
             backend: Backend = Here(loaded, len(self.texts) * section.batch_size)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
-from pydantic import Field, StrictFloat, StrictInt, StrictStr, create_model, model_validator
+from pydantic import (
+    Field,
+    PrivateAttr,
+    StrictFloat,
+    StrictInt,
+    StrictStr,
+    create_model,
+    model_validator,
+)
 
 from faithscope.experiments.config.api import (
     API,
@@ -32,6 +41,7 @@ from faithscope.experiments.engine.traces.sections import (
     known,
 )
 from faithscope.interp.adapters import adapter_folder, base_of
+from faithscope.interp.backends.choice import Choice
 from faithscope.interp.errors import did_you_mean
 from faithscope.interp.extensions import extensions, why_broken
 from faithscope.probes import PROBES, Settings
@@ -83,6 +93,7 @@ AFTERWARDS = tuple(
 class _TracesConfig(FolderConfig):
     """The keys of a run over traces that do not depend on the registered probes."""
 
+    OPEN: ClassVar[Mapping[str, Any]] = {"generation.backend": "auto", "generation.probes": None}
     FREE: ClassVar[tuple[str, ...]] = (
         *FolderConfig.FREE,
         "spend.",
@@ -99,6 +110,8 @@ class _TracesConfig(FolderConfig):
         *AFTERWARDS,
     )
     SHOWN: ClassVar[tuple[str, ...]] = (*FolderConfig.SHOWN, *AFTERWARDS)
+
+    _choice: Choice | None = PrivateAttr(default=None)
 
     model: ModelConfig
     api: SubjectConfig = SubjectConfig()
@@ -285,6 +298,16 @@ class _TracesConfig(FolderConfig):
             }
             changes[probe] = section.model_copy(update=only)
         return self.model_copy(update=changes)
+
+    def choose(self, decide: Callable[[Self], Choice]) -> Choice:
+        """The engine that writes texts, for which `decide` is asked once."""
+        if self._choice is None:
+            self._choice = decide(self)
+        return self._choice
+
+    @property
+    def chosen(self) -> Mapping[str, Any]:
+        return {} if self._choice is None else {"writer": asdict(self._choice)}
 
     @property
     def pairs(self) -> list[tuple[str, str]]:

@@ -45,6 +45,7 @@ from faithscope.experiments.engine.tallies.input_report import (
     truncated_by,
 )
 from faithscope.experiments.engine.tallies.reasons import FEW_STEPS, min_chars_that_helps
+from faithscope.experiments.engine.traces import writers
 from faithscope.experiments.engine.traces.config import TracesConfig, fits
 from faithscope.experiments.engine.traces.forecast import (
     calls_of,
@@ -122,6 +123,7 @@ class TracePlan(RunPlan[TracesConfig, Item]):
             k = config.steps.screen
             how = "at random" if k is None else f"{k} by estimated effect and {n - k} at random"
             lines.append(f"steps       at most {n} of a chain, {how}, by {', '.join(able)}{rest}")
+        lines += writers.lines(config)
         if self.chains:
             lines.append(f"chains      {self.chains}")
         traces_to = "traces to write" if config.traces.path is None else "traces to encode"
@@ -433,7 +435,7 @@ def _asked(config: TracesConfig, model: str) -> dict[str, Any]:
     given = config.traces.path is not None
     if model.startswith(API) and not given:
         return steps | {"api": api_decides(config)}
-    written = {} if given else {"generation": config.generation.decides()}
+    written = {} if given else {"generation": writers.writing(config).decides()}
     # stated marks are part of a unit's id; without them units keep the ids of earlier versions
     unstated = {"marks"} if config.model.marks is None else set()
     held = config.model.model_dump(exclude={"name"} | unstated)
@@ -534,7 +536,7 @@ class _Names:
             name: UnitIds(
                 probe=name,
                 settings=of.decides(),
-                **config.generation.decides_of_probes(),
+                **writers.writing(config).decides_of_probes(),
                 **(sample if PROBES[name].samples_steps else {}),
                 **versions(measure=PROBES[name].version),
             )

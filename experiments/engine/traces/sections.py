@@ -250,9 +250,16 @@ class GenerationConfig(BackendSection):
     """Number of traces of each question and model. Samples of one question are one unit of every
     interval and test, and the frame and table `question_rates` has their rates; several need a
     temperature above 0."""
-    probes: StrictBool = False
+    backend: Literal["auto", "here", "vllm", "vllm-server"] = "auto"
+    """Software that generates: `here` is transformers in this process, `vllm` is vLLM in this
+    process (where installed), `vllm-server` is the servers at `endpoints`, over the completions
+    API. `auto` is `vllm` on a CUDA device on which an installed vLLM has room, else `here`; a dry
+    run says which and why, and a run that is resumed keeps the one that it was begun with."""
+    probes: StrictBool | None = None
     """Whether the backend also writes the texts that probes need: answers after forced prefixes,
-    and regenerated chains. Texts under knockouts and patches are always written here."""
+    and regenerated chains. Null is yes where backend `auto` finds room for vLLM beside the weights
+    that are measured, else no. Texts under knockouts and patches, and those that they are compared
+    with, are always written here."""
 
     @model_validator(mode="after")
     def _probes_of_another_backend(self) -> Self:
@@ -278,7 +285,9 @@ class GenerationConfig(BackendSection):
 
     def decides_of_probes(self) -> dict[str, Any]:
         """The backend, where it decides which tokens are written for probes."""
-        return {"written_by": self.backend} if self.probes else {}
+        if not self.probes or self.backend == "here":
+            return {}
+        return {"written_by": self.backend, "under_edits": "whole calls here"}
 
 
 class CutConfig(Section):

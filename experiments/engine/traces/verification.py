@@ -35,7 +35,15 @@ WAYS = {
 need packs; float32 is then all that is other."""
 PLACE = ("model", "task", "item")
 KEYS = ("probe", "variant", "framing", "reading")
-COST = ("execution", "tree_reason", "trie_tokens", "naive_tokens", "dtype", "noise_floor")
+COST = (
+    "execution",
+    "tree_reason",
+    "trie_tokens",
+    "naive_tokens",
+    "dtype",
+    "noise_floor",
+    "texts_by",
+)
 LEFT_OUT = {*PLACE, "dataset", "judge", "seed", *COST, ARRAYS}
 """Fields of a record that name it, or say how it was measured and not what."""
 FILE = "verified.csv"

@@ -34,10 +34,11 @@ from faithscope.experiments.data.traces import (
     usual_tokens,
 )
 from faithscope.experiments.engine.folder import SCHEMA
-from faithscope.experiments.engine.models.loading import written_by
+from faithscope.experiments.engine.models.loading import StartedLate, written_by
 from faithscope.experiments.engine.models.writing import HowWritten, Start, TextWorker, Unit
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
+from faithscope.experiments.engine.traces import writers
 from faithscope.experiments.engine.traces.config import TracesConfig
 from faithscope.experiments.engine.traces.units import TRACE, Item, api_decides, measure
 from faithscope.experiments.engine.units import API_REPLIES, Key, UnitIds, storable
@@ -108,10 +109,15 @@ class TraceWork(TextWorker[Item, Prompt]):
             probes = ApiProbes(self, self.apis[model], self.config)
             probes.take_all(items, lambda together: self.write_by_api(model, together))
             return
-        subject = self.write(model)
+        # vLLM writes traces and what probes need in one start, beside the model that is measured
+        choice = writers.choice_for(self.config)
+        beside = choice.probes and choice.backend == "vllm"
+        subject = None if beside else self.write(model)
         subject = subject or self.load_subject(model)
         self._check_fit(subject, items)
         with written_for(self.config, subject, self.store):
+            if beside:
+                self.write(model, subject)
             for some in self._at_once(subject, items):
                 self._probe(subject, some)
 
@@ -153,7 +159,7 @@ class TraceWork(TextWorker[Item, Prompt]):
             self.keep(item, TRACE, error)
 
     def backend(self) -> BackendSection:
-        return self.config.generation
+        return writers.writing(self.config)
 
     def how_written(self, model: str) -> HowWritten:
         g = self.config.generation
@@ -163,6 +169,7 @@ class TraceWork(TextWorker[Item, Prompt]):
             self.config.seed,
             g.temperature,
             g.top_p,
+            vllm=writers.options(self.config),
         )
 
     def most_tokens(self, how: HowWritten, prompt: Prompt) -> int:
@@ -255,6 +262,8 @@ class TraceWork(TextWorker[Item, Prompt]):
             results = [error]
         seconds = self.since_last() / len(units)
         for (item, name, trace), result in zip(units, results, strict=True):
+            if not isinstance(result, Exception):
+                result = with_writer(model, result)
             if isinstance(result, NoRoom):
                 excluded = record(trace, name, "", self.config.seed, excluded=NO_ROOM)
                 result = storable([excluded])
@@ -270,9 +279,21 @@ def written_for(
     Raises:
         UserError: the backend is not available.
     """
-    if not config.generation.probes:
+    section = writers.writing(config)
+    if not section.probes or section.backend == "here":
         return nullcontext()
-    return written_by(config.generation, model, config.model, store)
+    return written_by(section, model, config.model, store, writers.room_beside(config, model))
+
+
+def with_writer(model: interp.Model, records: Records) -> Records:
+    """Records with `texts_by`, the software that wrote texts (but for calls with edits) in the
+    model's place; unchanged where none has written any."""
+    writer = model.writer
+    if writer is None or (isinstance(writer, StartedLate) and not writer.has_started):
+        return records
+    by = writer.describe()
+    name = " ".join(filter(None, (by["backend"], by.get("vllm"))))
+    return [record | {"texts_by": name} for record in records]
 
 
 def trace_settings(config: TracesConfig) -> TraceSettings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from alike import assert_alike
 from completions_server import CompletionsServer, Handler, dies, fails, good
 from planted_vllm import Vllm
@@ -21,14 +23,22 @@ from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.data.tasks import LoadSettings, get_task
 from faithscope.experiments.data.traces import TraceSettings, make_traces
-from faithscope.experiments.engine.store import read_records
+from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.models import loading
+from faithscope.experiments.engine.store import Store, read_records
+from faithscope.experiments.engine.traces import writers
+from faithscope.experiments.engine.traces.forecast import files_of
+from faithscope.experiments.studies.slrc.config import RunConfig
+from faithscope.interp.backends import Backend, BackendLost, choice
+from faithscope.interp.backends.choice import Device
 from faithscope.interp.backends.server import connect
 from faithscope.interp.errors import UserError
-from faithscope.interp.generation import room_for
+from faithscope.interp.generation import Sampling, room_for
 from faithscope.interp.model import Model
 
 MODEL = "planted:faithful"
 ITEMS = 5
+VERSIONS = {"vllm": "0.0.test", "vllm-server": "0.0.test"}
 
 
 @pytest.fixture(scope="module")
@@ -127,11 +137,165 @@ def test_probes_measure_the_same_whoever_writes_their_texts(
     assert here.keys() == there.keys()
     assert here
     for at, record in here.items():
+        assert there[at].pop("texts_by") == f"{backend} {VERSIONS[backend]}"
         assert_alike(there[at], record)
     facts = json.loads((tmp_path / "there" / "run" / "environment.json").read_text())
     assert f'"probes_backend": "{backend}"' in json.dumps(facts)
     if backend == "vllm-server":
         assert len(server.asked) > 10 * ITEMS
+
+
+@pytest.fixture
+def on_a_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a machine with a large CUDA device and vLLM says of itself; models stay on the CPU."""
+    card = Device("cuda", 80 * choice.GIB, 79 * choice.GIB)
+    monkeypatch.setattr(writers, "version_of_vllm", lambda: "0.32.0")
+    monkeypatch.setattr(writers, "_device", lambda name: card)
+    monkeypatch.setattr(choice, "SMALL", 0)
+
+
+def chosen(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "run" / "environment.json").read_text())["chosen"]["writer"]
+
+
+def units(folder: Path, stage: str) -> dict[str, str]:
+    index = Index.of(folder / "run")
+    return {key[-1]: entry.unit for key, entry in index.places((stage,))}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("on_a_card")
+def test_by_default_one_vllm_writes_traces_and_what_probes_need(
+    tmp_path: Path, in_process: dict[str, dict[str, Any]]
+) -> None:
+    path = config(tmp_path, probes=["slrc", "flow"], slrc={"edits": ["remove", "regenerate"]})
+    with planted_vllm(Vllm()) as vllm:
+        assert run(path) == 0
+    assert len(vllm.loaded) == 1
+    assert vllm.open == 0
+    assert {t["origin"]["sampling"]["backend"] for t in traces(tmp_path).values()} == {"vllm"}
+    assert {i: t["reasoning_ids"] for i, t in traces(tmp_path).items()} == {
+        i: t["reasoning_ids"] for i, t in in_process.items()
+    }
+    assert {r["texts_by"] for r in read_records(tmp_path / "run", "slrc")} == {"vllm 0.0.test"}
+    assert chosen(tmp_path) == {"backend": "vllm", "probes": True, "reason": "weights fit twice"}
+    stored = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text())["generation"]
+    assert (stored["backend"], stored["probes"]) == ("auto", None)
+
+
+def test_vllm_gets_what_the_measured_model_leaves(
+    model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = sum(p.nbytes for p in model.hf.parameters())
+    card = Device("cuda", 100 * choice.GIB, 60 * choice.GIB)
+    monkeypatch.setattr(loading, "device_at", lambda device: card)
+    settings = load_config(config(tmp_path), must_be=RunConfig)
+    plan = writers.room_beside(settings, model)
+    assert plan is not None
+    assert plan == choice.beside(
+        choice.Asked(),
+        choice.Weights(MODEL, held, files_of(MODEL).token_bytes(4), model.max_positions),
+        Device("cuda", 100 * choice.GIB, 60 * choice.GIB + held),
+    )
+    asleep = choice.Beside(True, 40_000, 20 * choice.GIB)
+    with planted_vllm(Vllm()) as vllm, Store(settings, {}) as store:
+        budget = model.token_budget
+        section = settings.generation.model_copy(update={"backend": "vllm", "probes": True})
+        with loading.written_by(section, model, settings.model, store, asleep):
+            assert model.token_budget == min(budget, 40_000)
+            assert vllm.loaded == []
+            (text,) = model.generate([[1, 2, 3]], 4)
+            (options,) = vllm.options
+        assert model.writer is None
+        assert model.token_budget == budget
+    assert model.generate([[1, 2, 3]], 4) == [text]
+    assert options["gpu_memory_utilization"] == 0.4
+    assert options["enable_sleep_mode"]
+    assert options["dtype"] == "float32"
+    assert vllm.slept == ["sleep", "wake", "sleep"]
+
+
+def test_an_engine_that_does_not_start_is_tried_once() -> None:
+    tries: list[int] = []
+
+    def start() -> Backend:
+        tries.append(1)
+        raise UserError("model 'org/m' cannot be loaded by vLLM: no kernel image")
+
+    late = loading.StartedLate("org/m", start)
+    for _ in range(2):
+        with pytest.raises(BackendLost, match=r"no kernel image; --set generation\.backend=here"):
+            late.generate([[1]], Sampling((), 1))
+    assert tries == [1]
+    late.close()
+
+
+@pytest.mark.slow
+def test_a_run_keeps_the_engine_that_it_was_begun_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> None:
+    begun, ended = tmp_path / "begun", tmp_path / "ended"
+    for folder in (begun, ended):
+        config(folder)
+    assert run(begun / "run.yaml") == 0
+    assert chosen(begun)["backend"] == "here"
+    request.getfixturevalue("on_a_card")
+    with planted_vllm(Vllm()):
+        assert run(ended / "run.yaml") == 0
+        # with a card at hand, what was begun without stays as it is
+        before = units(begun, "trace")
+        assert run(begun / "run.yaml") == 0
+    assert units(begun, "trace") == before
+    assert units(ended, "trace").keys() == before.keys()
+    assert not set(units(ended, "trace").values()) & set(before.values())
+    request.getfixturevalue("monkeypatch").undo()
+    # and without vLLM nothing is added to what it began
+    records = next((ended / "run" / "records").glob("trace*.jsonl"))
+    lines = records.read_bytes().splitlines(keepends=True)
+    records.write_bytes(b"".join(lines[:-1]))
+    capsys.readouterr()
+    assert run(ended / "run.yaml") == 2
+    assert "backend 'vllm' needs vLLM, which is not here" in capsys.readouterr().err
+    assert execute(["run", str(ended / "run.yaml"), "--set", "generation.backend=here"]) == 2
+    said = capsys.readouterr().err
+    assert 'generation.backend: "auto" there, "here" now' in said
+
+
+def test_a_folder_of_an_earlier_version_keeps_its_backend(tmp_path: Path) -> None:
+    path = config(tmp_path, data={"limit": 1}, generation={"backend": "here", "probes": False})
+    assert run(path) == 0
+    before = units(tmp_path, "trace")
+    config(tmp_path, data={"limit": 1})
+    assert run(path) == 0
+    assert units(tmp_path, "trace") == before
+    assert writers.choice_for(load_config(path, must_be=RunConfig)).reason == "the run was begun so"
+
+
+def test_a_dry_run_says_who_writes_and_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest
+) -> None:
+    path = config(tmp_path)
+
+    def said() -> str:
+        assert execute(["run", str(path), "--dry-run"]) == 0
+        return " ".join(capsys.readouterr().out.split())
+
+    assert "traces and what probes need written by this process: vLLM is not installed" in said()
+    request.getfixturevalue("on_a_card")
+    text = said()
+    assert "traces and what probes need written by vllm: weights fit twice" in text
+    assert f"estimated at {writers.RATIO:g} of our own time" in text
+    assert "not on a GPU; --set generation.backend=here writes here" in text
+
+
+def test_the_estimate_is_the_one_that_was_measured() -> None:
+    with (Path(__file__).parents[3] / writers.BASIS).open() as file:
+        (measured,) = (
+            row
+            for row in csv.DictReader(file)
+            if (row["measure"], row["way"]) == ("decoding", "vllm")
+        )
+    assert float(measured["ratio"]) == pytest.approx(writers.RATIO, abs=0.005)
 
 
 @pytest.mark.slow
@@ -150,7 +314,7 @@ def test_a_lost_server_of_probes_ends_the_run_and_costs_no_item(
 
 def test_what_this_process_writes_anyway_is_no_setting(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="backend 'here' writes their texts anyway"):
-        load_config(config(tmp_path, generation={"probes": True}))
+        load_config(config(tmp_path, generation={"backend": "here", "probes": True}))
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ import yaml
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.models.judges import decides
 from faithscope.experiments.engine.traces.stages import TRACE
+from faithscope.experiments.engine.traces.writers import writing
 from faithscope.experiments.engine.units import UnitIds, versions
 from faithscope.experiments.studies.slrc.config import DetectorsConfig, RunConfig
 from faithscope.experiments.studies.slrc.detectors.shuffling import Shuffled, shuffled
@@ -80,7 +81,7 @@ class _Names:
             of_task = {
                 "cue": item.of.answer_cue,
                 "reprompt": item.of.necessity_prompt(item.question, "\0"),
-                **self.config.generation.decides_of_probes(),
+                **writing(self.config).decides_of_probes(),
             }
             yield EDITED, self._other(EDITED, trace=trace, written=written, **of_task)
 

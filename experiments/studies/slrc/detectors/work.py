@@ -12,7 +12,12 @@ from faithscope.experiments.engine.models.writing import Start, Unit
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.traces.units import TRACE, Item
-from faithscope.experiments.engine.traces.work import ApiProbes, TraceWork, written_for
+from faithscope.experiments.engine.traces.work import (
+    ApiProbes,
+    TraceWork,
+    with_writer,
+    written_for,
+)
 from faithscope.experiments.engine.worker import Records, Worker
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.detectors.edits import edited_answers
@@ -118,7 +123,8 @@ class EditedAnswers(Worker[Item]):
 
     def answers(self, model: interp.Model | TextModel, item: Item, trace: Trace) -> Records:
         written = self.index.records(item.key(WRITTEN))
-        return edited_answers(model, item.of, trace, written, self.config.seed)
+        records = edited_answers(model, item.of, trace, written, self.config.seed)
+        return records if isinstance(model, TextModel) else with_writer(model, records)
 
 
 class _EditedOverApi(ApiProbes):
