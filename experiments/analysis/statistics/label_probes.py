@@ -93,8 +93,9 @@ def labelled(
 
 
 def is_label(value: Any) -> bool:
-    """Whether a value can be a label: a text, a truth value or a number that is known."""
-    return isinstance(value, str | bool | int | float) and value == value
+    """Whether a value can be a label: a text, a truth value or a finite number."""
+    finite = not isinstance(value, float) or math.isfinite(value)
+    return isinstance(value, str | bool | int | float) and finite
 
 
 def class_of(value: Any) -> str:
