@@ -10,8 +10,15 @@ Columns:
     plain_ops           operations of the yardstick: one plain forward of transformers, or one
                         decoding step of transformers for the same rows in a padded batch
     ops, ratio          operations, and how many times those of the yardstick
+    forwards            forwards of the model
     syncs               times that the host waits for the device, or the device for the host
+    copies              transfers between host and device that neither waits for
     attention_calls     attention calls per layer
+
+Rows of `ask` are as probes ask: labels whole, their numbers' ends, and the baseline once more
+alone, which takes a second forward. Large packs are asked under FlexAttention; this device has
+none, and each call of it is counted as one of plain attention. Items are SLRC with its default
+settings on sums of 6 steps, whose answers and texts a random model writes to their limits.
 
 An operation is a call that PyTorch's dispatcher gets on tensors of the device, after composite ones
 have been taken apart, but for linear layers and attention (one each). Views and allocations are no
@@ -23,10 +30,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import pandas as pd
 import torch
@@ -36,13 +45,16 @@ from torch.utils._pytree import tree_leaves
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 import emulated_devices  # pyright: ignore[reportMissingImports]
 from forest import padded, probe_set
+from items_at_once import measured, random_chains
 from tiny_configs import VOCABULARY, byte_tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from faithscope import interp
+from faithscope.interp import execute, flex
 from faithscope.interp.forest import Branch
 from faithscope.interp.loading import wrap
 from faithscope.interp.model import Model
+from faithscope.interp.side_by_side import side_by_side
 
 WHOLE = ("linear", "scaled_dot_product_attention")
 """Composite operations that count as one."""
@@ -69,7 +81,7 @@ class Launches(TorchDispatchMode):
         super().__init__()
         self._device = device
         self.by_name: Counter[str] = Counter()
-        self.syncs = 0
+        self.syncs = self.copies = self.forwards = 0
 
     @property
     def ops(self) -> int:
@@ -92,7 +104,9 @@ class Launches(TorchDispatchMode):
         places = {x.device.type for x in tensors if x.dim() or x.device.type != "cpu"}
         if self._device.type in places:
             self.by_name[name] += 1
-            self.syncs += self._waits(name, args, kwargs, places)
+            waits = self._waits(name, args, kwargs, places)
+            self.syncs += waits
+            self.copies += name in COPIES and len(places) > 1 and not waits
         return out
 
     def _waits(self, name: str, args: Any, kwargs: dict[str, Any], places: set[str]) -> bool:
@@ -107,9 +121,28 @@ class Launches(TorchDispatchMode):
 
 def launches_of(device: torch.device, do: Callable[[], Any]) -> Launches:
     """What `do` launches on `device`."""
-    with Launches(device) as counted:
+    usual = execute.forward
+
+    def forward(*args: Any) -> torch.Tensor:
+        counted.forwards += 1
+        return usual(*args)
+
+    with Launches(device) as counted, patch.object(execute, "forward", forward):
         do()
     return counted
+
+
+@contextmanager
+def flex_attention(model: Model) -> Iterator[None]:
+    """A context in which packs may run under FlexAttention, as far as its calls are counted: each
+    is one of plain attention, whose output means nothing."""
+
+    def attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *_: Any, **__: Any):
+        one = (x[:, :, :1].repeat_interleave(query.shape[1] // x.shape[1], 1) for x in (key, value))
+        return torch.nn.functional.scaled_dot_product_attention(query, *one).transpose(1, 2)
+
+    with patch.object(flex, "attend", attend), patch.object(model, "flex_reason", None):
+        yield
 
 
 class Step(NamedTuple):
@@ -180,14 +213,65 @@ def of_packs(model: Model, depths: Sequence[int]) -> list[dict[str, Any]]:
                     {
                         "what": what,
                         "shape": f"{probes}, T = {n_steps}, {len(sequences)} branches",
-                        "plain_ops": plain.ops,
-                        "ops": counted.ops,
-                        "ratio": round(counted.ops / plain.ops, 2),
-                        "syncs": counted.syncs,
-                        "attention_calls": round(counted.attention_calls / layers, 2),
+                        **_of(counted, plain.ops, layers),
                     }
                 )
     return rows
+
+
+def asked(model: Model, sequences: Sequence[Sequence[int]], **how: Any) -> Any:
+    """Asks for a number after sequences as probes do, where the first is what others are compared
+    with."""
+    labels = [[model.encode(f" {x}") for x in (7, 70, 75)]] * len(sequences)
+    return model.ask(sequences, labels, boundary="number", repeat=[0], **how)
+
+
+def of_asking(model: Model, depths: Sequence[int]) -> list[dict[str, Any]]:
+    """Rows of questions after the arms of one item, and after those of eight at once."""
+    rows, vocabulary = [], min(model.hf.config.vocab_size, 40_000)
+    for n_steps, at_once in [*((n, 1) for n in depths), (depths[0], 8)]:
+        items = [probe_set(n_steps, vocabulary, seed)["full"] for seed in range(at_once)]
+        plain = launches_of(model.device, lambda s=items[0][0]: plain_forward(model, s))
+        jobs = [lambda m, s=s: asked(m, s) for s in items]
+        with flex_attention(model):
+            # token sets go to the device once
+            asked(model, items[0][:1])
+            counted = launches_of(model.device, lambda j=jobs: side_by_side(model, j))
+        arms = f"{len(items[0])} branches"
+        rows.append(
+            {
+                "what": "ask" if at_once == 1 else f"ask, {at_once} items at once",
+                "shape": f"full, T = {n_steps}, {arms}",
+                **_of(counted, plain.ops, model.n_layers),
+            }
+        )
+    return rows
+
+
+def of_items(model: Model, at_once: Sequence[int], n_steps: int = 6) -> list[dict[str, Any]]:
+    """Rows of SLRC of some items side by side."""
+    rows = []
+    for n in at_once:
+        traces = random_chains(model, n, n_steps)
+        ids = [*traces[0].prompt_ids, *traces[0].reasoning_ids]
+        plain = launches_of(model.device, lambda ids=ids: plain_forward(model, ids))
+        counted = launches_of(model.device, lambda t=traces, n=n: measured(model, t, n))
+        what = "SLRC item" if n == 1 else f"SLRC, {n} items at once"
+        shape = f"T = {n_steps}, chains of up to {len(ids)} tokens"
+        rows.append({"what": what, "shape": shape, **_of(counted, plain.ops, model.n_layers)})
+    return rows
+
+
+def _of(counted: Launches, plain_ops: int, layers: int) -> dict[str, Any]:
+    return {
+        "plain_ops": plain_ops,
+        "ops": counted.ops,
+        "ratio": round(counted.ops / plain_ops, 2),
+        "forwards": counted.forwards,
+        "syncs": counted.syncs,
+        "copies": counted.copies,
+        "attention_calls": round(counted.attention_calls / layers, 2),
+    }
 
 
 def of_decoding(model: Model, sequences: Sequence[Sequence[int]]) -> list[dict[str, Any]]:
@@ -249,9 +333,11 @@ def main() -> None:
         if args.model
         else narrow(device, args.layers)
     )
-    rows = of_packs(model, [int(t) for t in args.steps.split(",")])
+    depths = [int(t) for t in args.steps.split(",")]
+    rows = of_packs(model, depths)
     _, necessity, _ = probe_set(10, min(model.hf.config.vocab_size, 40_000)).values()
     rows += of_decoding(model, necessity[:8])
+    rows += of_asking(model, depths) + of_items(model, (1, 8))
     table = pd.DataFrame(rows)
     table.insert(1, "model", model.name)
     table.insert(2, "dtype", model.dtype)

@@ -6,9 +6,9 @@ comparison shares its batch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from faithscope.interp.requested_positions import RequestedPositions
 from faithscope.interp.scoring import Scoring, scorings
 
 Boundary = Literal["number"]
+T = TypeVar("T")
 
 
 def ask(
@@ -99,21 +100,38 @@ def ask_all(model: LoadedModel, requests: Sequence[Request]) -> list[list[Answer
     The prefixes of a request stand in the same packs as they would if it were made alone, besides
     those of other requests.
     """
+    return ended(asking(model, requests))
+
+
+Steps = Generator[None, None, T]
+"""Work on the device that stops before each wait of the host, and what comes of it."""
+
+
+def ended(steps: Steps[T]) -> T:
+    """What comes of steps that nothing else is done between."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
+
+
+def asking(model: LoadedModel, requests: Sequence[Request]) -> Steps[list[list[Answered]]]:
+    """`ask_all` in steps, between which the host may do something else while the device runs."""
     every = [_Arms.of(model, request) for request in requests]
     copies: list[list[list[Answered]]] = [[[] for _ in arms.prefixes] for arms in every]
     for series in _packs(model, every):
-        for parts, answers in zip(series, _run(model, every, series), strict=True):
+        in_order = iter(series)
+        for answers in _run(model, every, series):
+            if answers is None:
+                yield
+                continue
+            parts = next(in_order)
             places = [(at, i, number) for at, number, group in parts for i in group]
             for (at, i, number), answer in zip(places, answers, strict=True):
                 pack = 0 if every[at].how == "loop" else number
                 copies[at][i].append(replace(answer, pack=pack))
-    for arms, of_arms in zip(every, copies, strict=True):
-        for i in arms.repeat:
-            asked = RequestedPositions.of(
-                [arms.prefixes[i]], [arms.scored[i]], [arms.under[i]], [0], [0], of_arms[i][0]
-            )
-            (alone,) = _in_another_shape(model, asked, arms.how)
-            of_arms[i][0] = replace(of_arms[i][0], repeats=tuple(of_arms[i]), alone=alone)
+    _repeat_alone(model, every, copies)
     return [[of_prefix[0] for of_prefix in of_arms] for of_arms in copies]
 
 
@@ -193,8 +211,10 @@ def _packs(model: LoadedModel, every: Sequence[_Arms]) -> Iterator[Series]:
             yield [[parts[i] for i in together]]
 
 
-def _run(model: LoadedModel, every: Sequence[_Arms], series: Series) -> Iterator[list[Answered]]:
-    """The answers of each pack of a series."""
+def _run(
+    model: LoadedModel, every: Sequence[_Arms], series: Series
+) -> Iterator[list[Answered] | None]:
+    """The answers of each pack of a series; None before the host waits for one."""
     how = every[series[0][0].request].how
 
     def requested(parts: list[_Part]) -> tuple[RequestedPositions, list[Stop | None]]:
@@ -222,15 +242,58 @@ def _run(model: LoadedModel, every: Sequence[_Arms], series: Series) -> Iterator
     yield from answer_runs.by_forests(model, map(pack, series), execute.WAYS.get(how))
 
 
+def _repeat_alone(
+    model: LoadedModel, every: Sequence[_Arms], copies: Sequence[list[list[Answered]]]
+) -> None:
+    """Run each repeated prefix once more, without the other arms of its request: the first ones of
+    all requests together, then the second ones, and so on.
+
+    Args:
+        copies: per request and prefix, its answers in all packs; the first takes over the others.
+    """
+    rounds: dict[tuple[Any, ...], list[tuple[int, int]]] = {}
+    for at, arms in enumerate(every):
+        # what consists of repeated prefixes has no other shape but that of each alone
+        own = at if len(set(arms.repeat)) == len(arms.prefixes) else None
+        for turn, i in enumerate(arms.repeat):
+            # FlexAttention may take no pack in which attention is edited
+            apart = model.flex_cut_reason is not None and bool(arms.under[i])
+            rounds.setdefault((turn, arms.how == "loop", apart, own), []).append((at, i))
+    for (_, by_loop, *_), places in rounds.items():
+        of = [every[at] for at, _ in places]
+        calls = [
+            (
+                [x.prefixes[i]],
+                [x.under[i]],
+                [[*x.scored[i].tails, [x.candidate for x in copies[at][i][0].written]]],
+            )
+            for x, (at, i) in zip(of, places, strict=True)
+        ]
+        for together in fitting(model, "loop" if by_loop else "packed", calls):
+            here = [places[k] for k in together]
+            asked = RequestedPositions.of(
+                [every[at].prefixes[i] for at, i in here],
+                [every[at].scored[i] for at, i in here],
+                [every[at].under[i] for at, i in here],
+                [0] * len(here),
+                watched=range(len(here)),
+                continued=[copies[at][i][0] for at, i in here],
+            )
+            answers = _in_another_shape(model, asked, by_loop)
+            for (at, i), alone in zip(here, answers, strict=True):
+                of_arms = copies[at][i]
+                of_arms[0] = replace(of_arms[0], repeats=tuple(of_arms), alone=alone)
+
+
 def _in_another_shape(
-    model: LoadedModel, asked: RequestedPositions, how: Execution
+    model: LoadedModel, asked: RequestedPositions, by_loop: bool
 ) -> list[Answered]:
-    """Answers of one prefix run alone, in other batch shapes than those of execution `how`."""
-    longest = max(asked.sequences, key=len)
-    if how != "loop" or choose_execution(model, [longest], "auto")[0] == "packed":
-        pack = answer_runs.Pack.of(asked, [0], [None], [True])
-        (answers,) = answer_runs.by_forests(model, [pack])
-        return answers
+    """Answers of repeated prefixes without other arms, in other batch shapes than before."""
+    longest, group = max(asked.sequences, key=len), list(range(len(asked.first)))
+    stops = [None] * len(group)
+    if not by_loop or choose_execution(model, [longest], "auto")[0] == "packed":
+        pack = answer_runs.Pack.of(asked, group, stops, [True] * len(group))
+        return next(x for x in answer_runs.by_forests(model, [pack]) if x is not None)
     # a token appended to a sequence changes no earlier one, only the shapes of the computation
     behind: list[Ids] = [np.append(s, s[-1]) for s in map(id_array, asked.sequences)]
-    return answer_runs.by_loop(model, replace(asked, sequences=behind), [None])
+    return answer_runs.by_loop(model, replace(asked, sequences=behind), stops)

@@ -3,7 +3,7 @@ one by one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,8 +17,9 @@ from faithscope.interp.answered import Answered
 from faithscope.interp.edits import Edit
 from faithscope.interp.forest import Forest, id_array
 from faithscope.interp.generation import Generation
+from faithscope.interp.kept import Kept, rows_of
 from faithscope.interp.keyvalues import KeyValues
-from faithscope.interp.leads import Lead, gaps
+from faithscope.interp.leads import Lead
 from faithscope.interp.loaded import LoadedModel
 from faithscope.interp.lockstep import Stop
 from faithscope.interp.number_ends import TokenSet
@@ -90,15 +91,16 @@ class Pack:
 
 def by_forests(
     model: LoadedModel, packs: Iterable[Pack], way: Way | None = None
-) -> Iterator[list[Answered]]:
-    """The answers of each pack, which takes over what it shares with the one before."""
+) -> Iterator[list[Answered] | None]:
+    """The answers of each pack, which takes over what it shares with the one before; and before
+    them None, once its nodes are run and the host is about to wait for the device."""
     trunk = NO_TRUNK
     for pack, after, size in linked(packs):
 
         def hand_on(cache: KeyValues, spend: bool, after: Share = after, size: int = size) -> Trunk:
             return cache.trunk(after, spend=spend, spill=spills(model, size))
 
-        answers, trunk = _by_forest(model, pack, way, trunk, hand_on)
+        answers, trunk = yield from _by_forest(model, pack, way, trunk, hand_on)
         yield answers
 
 
@@ -108,39 +110,37 @@ def _by_forest(
     way: Way | None,
     trunk: Trunk,
     hand_on: Callable[[KeyValues, bool], Trunk],
-) -> tuple[list[Answered], Trunk]:
+) -> Generator[None, None, tuple[list[Answered], Trunk]]:
     asked, forest, tokens = pack.asked, pack.forest, pack.tokens
     ends = list(dict.fromkeys(sorted((e for e in pack.ends if e.limit), key=lambda e: e.node)))
     elsewhere = [end for end in ends if model.writer is not None and not end.here]
     decoded = [end for end in ends if end not in elsewhere]
-    scores: dict[int, Scores] = {}
-    leads = dict.fromkeys(pack.led, Lead(0, 0.0))
-    firsts: dict[int, Tensor] = {end.node: torch.empty(0) for end in decoded}
+    led, places = frozenset(pack.led), frozenset(end.node for end in decoded)
+    kept: list[Kept[int]] = []
+    firsts: list[tuple[list[int], Tensor]] = []
 
     def reduce(here: list[int], logits: Tensor) -> None:
-        at = [i for i, node in enumerate(here) if node in tokens]
-        of_nodes = [here[i] for i in at]
-        # an index copies the logits, (A, V) floats
-        read = logits if len(at) == len(here) else logits[at]
-        of_rows = scored(model, read, [tokens[node] for node in of_nodes])
-        scores.update(zip(of_nodes, of_rows, strict=True))
-        for node, row in zip(here, logits, strict=True):
-            if node in firsts:
-                firsts[node] = row.float()
-            if node in leads:
-                leads[node] = _lead(row.float())
+        kept.append(Kept(model, logits, here, tokens, led))
+        at = [i for i, node in enumerate(here) if node in places]
+        if at:
+            firsts.append(([here[i] for i in at], rows_of(logits, at).float()))
 
     cache = execute.prefill(
         model, forest, pack.read, reduce, chunk=model.chunk, way=way, trunk=trunk
     )
+    yield
+    scores: dict[int, Scores] = {}
+    leads: dict[int, Lead] = {}
+    for of_forward in kept:
+        of_forward.read(scores, leads)
     after: dict[Behind, Scores] = {}
     beyond = asked.beyond(scores, forest.paths)
     if beyond:
-        keys, sets = list(beyond), [x.sets for x in beyond.values()]
+        keys, sets = list(beyond), {key: x.sets for key, x in beyond.items()}
+        further: list[Kept[Behind]] = []
 
         def behind(rows: list[int], logits: Tensor) -> None:
-            of_rows = scored(model, logits, [sets[i] for i in rows])
-            after.update(zip([keys[i] for i in rows], of_rows, strict=True))
+            further.append(Kept(model, logits, [keys[i] for i in rows], sets))
 
         execute.one_more(
             model,
@@ -151,6 +151,8 @@ def _by_forest(
             behind,
             edits=[key.edits for key in keys],
         )
+        for of_tokens in further:
+            of_tokens.read(after)
     trunk = hand_on(cache, not decoded)
     ids = [forest.tokens[forest.path(end.node)].tolist() for end in elsewhere]
     texts = _written(model, ids, [e.limit for e in elsewhere], [e.stop for e in elsewhere])
@@ -161,7 +163,7 @@ def _by_forest(
             model,
             cache,
             [forest.path(end.node).tolist() for end in decoded],
-            torch.stack([firsts[end.node] for end in decoded]),
+            _at_ends([end.node for end in decoded], firsts),
             [end.limit for end in decoded],
             stop=[end.stop for end in decoded],
             group_tokens=model.token_budget,
@@ -191,17 +193,12 @@ def by_loop(
             logits = loop_logits(
                 model, id_array(sequence).tolist(), [n - path[0] for n in here], under
             )
-            at = [i for i, node in enumerate(here) if node in tokens]
-            of_rows = scored(model, logits[at], [tokens[here[i]] for i in at])
-            scores.update(zip([here[i] for i in at], of_rows, strict=True))
-            for node, row in zip(here, logits, strict=True):
-                if node in wanted:
-                    leads[node] = _lead(row)
+            Kept(model, logits, here, tokens, wanted).read(scores, leads)
     after: dict[Behind, Scores] = {}
     for key, further in asked.beyond(scores, paths).items():
         ids = id_array(asked.sequences[further.sequence])[: further.length].tolist()
         logits = loop_logits(model, [*ids, key.token], [-1], key.edits)
-        (after[key],) = scored(model, logits, [further.sets])
+        Kept(model, logits, [key], {key: further.sets}).read(after)
     goes_on = [k for k, limit in enumerate(asked.limits) if limit]
     prefixes = [
         id_array(asked.sequences[i])[: asked.starts[i]].tolist()
@@ -230,38 +227,8 @@ def _written(
     ]
 
 
-def _lead(logits: Tensor) -> Lead:
-    return Lead(int(logits.argmax()), *gaps(logits[None]))
-
-
-def scored(
-    model: LoadedModel, logits: Tensor, tokens: Sequence[Collection[int | TokenSet]]
-) -> list[dict[int | TokenSet, float]]:
-    """Log-probs of next tokens under (A, V) logits: per row, the tokens wanted at it.
-
-    All token sets are read in one call, and all single tokens in another.
-    """
-    if not tokens:
-        return []
-    logits = logits.float()
-    execute.check_finite(model, logits)
-    totals = torch.logsumexp(logits, -1)
-    rows_of: dict[TokenSet, list[int]] = {}
-    singles: list[tuple[int, int]] = []
-    for i, wanted in enumerate(tokens):
-        for token in wanted:
-            if isinstance(token, TokenSet):
-                rows_of.setdefault(token, []).append(i)
-            else:
-                singles.append((i, token))
-    scores: list[dict[int | TokenSet, float]] = [{} for _ in tokens]
-    if singles:
-        rows, ids = torch.tensor(singles, device=logits.device).T
-        for (i, token), x in zip(singles, (logits[rows, ids] - totals[rows]).tolist(), strict=True):
-            scores[i][token] = x
-    for token_set, rows in rows_of.items():
-        at = torch.tensor(rows, device=logits.device)
-        together = token_set.logsumexp(logits, at) - totals[at]
-        for i, x in zip(rows, together.tolist(), strict=True):
-            scores[i][token_set] = x
-    return scores
+def _at_ends(ends: Sequence[int], firsts: Sequence[tuple[list[int], Tensor]]) -> Tensor:
+    """(B, V) logits at the ends of what is continued, of those of each forward."""
+    at = {node: i for i, node in enumerate(n for nodes, _ in firsts for n in nodes)}
+    rows = [x for _, x in firsts]
+    return rows_of(rows[0] if len(rows) == 1 else torch.cat(rows), [at[node] for node in ends])

@@ -25,8 +25,9 @@ class Answered:
     repeats: tuple[Answered, ...] = ()
     """The answers of a repeated prefix, one per pack, by the pack's index."""
     alone: Answered | None = None
-    """The answer of a repeated prefix run once more alone, in another batch shape. Nothing is
-    generated in this run: `forced` tells what it would have written."""
+    """The answer of a repeated prefix run once more without the other arms, in another batch shape:
+    alone, or beside what other calls repeat. Nothing is generated in this run: `forced` tells what
+    it would have written."""
     forced: tuple[Lead, ...] = ()
     """The leading token at each position of a continuation of another run, replayed here."""
 

@@ -23,16 +23,17 @@ from faithscope.interp.forest import Forest
 from faithscope.interp.keyvalues import KeyValues, Spilled
 from faithscope.interp.loaded import LoadedModel
 from faithscope.interp.one_after import OneAfter
-from faithscope.interp.placement import sent
+from faithscope.interp.placement import sent, sent_together
 from faithscope.interp.prefill import Prefill, Way, best_way, block_on
 from faithscope.interp.trunk import NO_TRUNK, Trunk
 
 Execution = Literal["auto", "packed", "dense", "flex", "loop"]
 WAYS: Mapping[str, Way] = {"dense": "mask", "flex": "flex"}
 """Executions that say how the forwards of a pack attend."""
-LOGITS = 1 << 24
-"""Logits that a forward on a CPU makes where every token has them (64 MiB in float32, of which
-scoring makes two copies), but for a block of queries more."""
+LOGITS, LOGITS_ELSEWHERE = 1 << 24, 1 << 27
+"""Most logits of a forward, of which scoring makes two copies: on a CPU where every token has them
+(64 MiB in float32), but for a block of queries more; on accelerators of every forward of a pack
+(512 MiB), but for a pack that is `dense`, which is one forward."""
 
 
 @dataclass
@@ -60,7 +61,7 @@ def prefill(
     asked: Sequence[int],
     on_logits: Callable[[list[int], Tensor], None],
     *,
-    chunk: int,
+    chunk: int | None,
     taps: Taps | None = None,
     way: Way | None = None,
     trunk: Trunk = NO_TRUNK,
@@ -68,16 +69,19 @@ def prefill(
     """Run every node once; hand over (nodes, (A, V) logits) chunk by chunk.
 
     Args:
+        chunk: most nodes of a forward; None for all of them in one, whose logits are not bounded.
         way: how forwards attend; by default the best way for each.
         trunk: nodes that an earlier pack has run; they are not run again.
     """
     taps = taps or Taps()
     cache = (Spilled if trunk.spilled else KeyValues)(len(forest), trunk)
     wanted = np.unique(np.asarray(asked, dtype=np.int64))
-    step = len(forest) if way == "mask" else chunk
+    step = rows = len(forest)
+    if chunk is not None and way != "mask":
+        step, rows = chunk, rows if model.device.type == "cpu" else _most_rows(model)
     plain = attention.runs_eager(model.hf)
     cut = any(isinstance(e, Knockout) for edits in forest.edits for e in edits)
-    for start, stop in _chunks(trunk.rest(len(forest)), step):
+    for start, stop in _chunks(trunk.rest(len(forest)), step, wanted, rows):
         here = wanted[(wanted >= start) & (wanted < stop)]
         read = Prefill(
             forest,
@@ -127,11 +131,18 @@ def prefill(
     return cache
 
 
-def _chunks(spans: Sequence[tuple[int, int]], step: int) -> Iterator[tuple[int, int]]:
-    """Spans of nodes, cut after every `step` nodes."""
+def _chunks(
+    spans: Sequence[tuple[int, int]], step: int, asked: np.ndarray, rows: int
+) -> Iterator[tuple[int, int]]:
+    """Spans of nodes, cut after every `step` nodes, and before one asked node more than `rows`."""
     for first, last in spans:
-        for start in range(first, last, step):
-            yield start, min(start + step, last)
+        start = first
+        while start < last:
+            stop = min(start + step, last)
+            beyond = asked[np.searchsorted(asked, start) + rows :][:1]
+            stop = min([stop, *beyond.tolist()])
+            yield start, stop
+            start = stop
 
 
 def prefill_prompts(
@@ -165,30 +176,42 @@ def forward(
     Nothing in it waits for the device.
     """
     device = model.device
-    inputs = {
-        "input_ids": sent(tokens, device)[None],
-        "position_ids": sent(positions, device)[None],
-    }
+    wanted = None if keep is None else keep.tolist() or [0]
+    given = [tokens, positions, *(() if wanted is None else (torch.tensor(wanted),))]
+    ids, at, *kept = sent_together(given, device)
+    inputs = {"input_ids": ids[None], "position_ids": at[None]}
     if device.type != "cpu":
         # without a mask transformers looks in the positions for several sequences, and waits
         inputs["attention_mask"] = torch.ones(1, len(tokens), dtype=torch.long, device=device)
     with attention.session(read):
-        logits = _logits_at(model, keep if keep is None else keep.tolist() or [0], **inputs)
+        logits = _logits_at(model, wanted, *kept, **inputs)
     return logits if keep is None else logits[: keep.size]
 
 
-def _logits_at(model: LoadedModel, at: list[int] | None, **inputs: Tensor) -> Tensor:
-    """(A, V) logits at the places `at` of a (1, T) batch, or at all places."""
+def _logits_at(
+    model: LoadedModel, at: list[int] | None, there: Tensor | None = None, **inputs: Tensor
+) -> Tensor:
+    """(A, V) logits at the places `at` of a (1, T) batch, or at all places; `there` has them on the
+    model's device, if they are there."""
     # accelerate would move a tensor to the device of the first layer, while the states that it
     # indexes are on the device of the last
     spread = model.device.type == "cpu" or hasattr(model.hf, "_hf_hook")
-    keep: Any = at if at is None or spread else sent(torch.tensor(at), model.device)
+    keep: Any = at
+    if at is not None and not spread:
+        keep = sent(torch.tensor(at), model.device) if there is None else there
     if not model.structure.keeps_logits:
         logits = model.hf(**inputs, use_cache=False).logits[0]
         return logits if keep is None else logits[keep]
     # zero keeps all
     keep = 0 if keep is None else keep
     return model.hf(**inputs, use_cache=False, logits_to_keep=keep).logits[0]
+
+
+def _most_rows(model: LoadedModel) -> int:
+    """Most rows of logits of a forward, where it bounds them."""
+    if model.device.type == "cpu":
+        return max(block_on(model.device), LOGITS // model.n_ids)
+    return max(1, LOGITS_ELSEWHERE // model.n_ids)
 
 
 def check_finite(model: LoadedModel, logits: Tensor) -> None:
@@ -229,10 +252,8 @@ def one_more(
     logits)."""
     order = sorted(range(len(parents)), key=lambda i: (parents[i], tokens[i]))
     block = block_on(model.device)
-    step = model.chunk
-    if model.device.type == "cpu":
-        # every row has logits, which would take more memory than all else
-        step = min(step, max(block, LOGITS // model.n_ids))
+    # every row has logits, which would take more memory than all else
+    step = min(model.chunk, _most_rows(model))
     for start in range(0, len(order), step):
         rows = order[start : start + step]
         session = OneAfter(

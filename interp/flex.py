@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from transformers import PreTrainedModel
 
 from faithscope.interp.forest import Forest
 from faithscope.interp.masks import EVERYTHING, Cut, Reach
-from faithscope.interp.placement import sent
+from faithscope.interp.placement import sent_together
 from faithscope.interp.sources import cache_dir
 
 SIZE = 128
@@ -86,17 +86,15 @@ def block_mask(
     listed = [x for blocks in (some & ~whole, some & whole) for x in _listed(blocks)]
     # the last block of queries is looked at as a whole
     padded = [np.pad(x, (0, 2 * SIZE - stop % SIZE)) for x in (end, depth)]
-    captured = (torch.from_numpy(x.astype(np.int32)) for x in (*padded, np.array(start)))
-    own = tuple(sent(x, device) for x in captured)
-    if reach == EVERYTHING:
-        rule = _sees_path(own[0], own[2])
-    else:
-        limits = (torch.tensor(x, dtype=torch.int32) for x in (window, chunk))
-        rule = _sees_reach(*own, *(sent(x, device) for x in limits))
+    limits = () if reach == EVERYTHING else (window, chunk)
+    numbers = (*padded, start, *limits, *(x[None, None] for x in listed))
+    there = _alone(map(torch.from_numpy, (np.asarray(x, np.int32) for x in numbers)), device)
+    own, blocks = there[: -len(listed)], there[-len(listed) :]
+    rule = _sees_path(own[0], own[2]) if reach == EVERYTHING else _sees_reach(*own)
     if hidden is not None:
         rule = hidden.less(rule, start, own[1])
     return BlockMask.from_kv_blocks(
-        *(sent(torch.from_numpy(x)[None, None], device) for x in listed),
+        *blocks,
         BLOCK_SIZE=SIZE,
         mask_mod=rule,
         seq_lengths=(stop - start, stop),
@@ -151,7 +149,7 @@ class _Hidden:
         dtype = torch.int32 if row.numel() < 1 << 31 else torch.int64
         numbers = (sets, start, n_heads * length, length if n_heads > 1 else 0)
         captured = (row, *(torch.as_tensor(x, dtype=dtype) for x in numbers))
-        hides, of_node, first, of_set, of_head = (sent(x, depth.device) for x in captured)
+        hides, of_node, first, of_set, of_head = _alone(captured, depth.device)
 
         def left(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
             node = query + first
@@ -159,6 +157,12 @@ class _Hidden:
             return rule(batch, head, query, key) & (~hidden | (key == node))
 
         return left
+
+
+def _alone(tensors: Iterable[Tensor], device: torch.device) -> list[Tensor]:
+    """Tensors sent in one transfer, each in memory of its own: a graph is compiled for where its
+    inputs begin."""
+    return [x.clone() for x in sent_together(list(tensors), device)]
 
 
 def _bounds(x: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -191,14 +191,16 @@ def outputs(
 ) -> Iterator[dict[Site, list[Tensor]]]:
     """Collect (len(positions), D) outputs at the sites of every layer."""
     by_site: dict[Site, list[Tensor]] = {site: [] for site in sites}
+    if not sites or not positions:
+        yield by_site
+        return
     # every part is found before a hook is placed: one that is not there must leave none behind
     parts: list[tuple[Site, nn.Module]] = [
         (site, model.structure.part(site, layer))
         for site in sites
         for layer in range(model.n_layers)
-        if positions
     ]
-    at = sent(torch.tensor(positions, dtype=torch.long), model.device)
+    at = sent(torch.tensor(positions), model.device)
     hooks = [part.register_forward_hook(_collect(model, at, by_site[site])) for site, part in parts]
     try:
         yield by_site

@@ -101,7 +101,7 @@ def likelihood(
                 sorted(scores.tokens),
                 lambda nodes, logits, into=scores: into.take(model, nodes, logits),
                 # in one chunk if positions are scaled by the longest sequence of a forward
-                chunk=len(pack.forest) if how == "loop" else min(model.chunk, POSITIONS),
+                chunk=None if how == "loop" else min(model.chunk, POSITIONS),
                 way=execute.WAYS.get(how),
                 trunk=trunk,
             )

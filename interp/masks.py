@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from faithscope.interp.edits import Knockout
-from faithscope.interp.placement import sent
+from faithscope.interp.placement import sent_together
 
 
 @dataclass(frozen=True)
@@ -114,11 +114,14 @@ def without(seen: Tensor, cuts: Sequence[Cut], position: Tensor, own: Tensor, he
     Returns:
         (1, 1, n, P) bool, or (1, H, n, P) where single heads are cut.
     """
-    left, columns = seen[None], torch.arange(seen.shape[-1], device=seen.device)
-    for cut in cuts:
+    if not cuts:
+        return seen[None, None]
+    left, under = seen[None], sent_together([cut.queries for cut in cuts], seen.device)
+    others = torch.arange(seen.shape[-1], device=seen.device) != own[:, None]
+    for cut, queries in zip(cuts, under, strict=True):
         first, last = cut.edit.keys
-        edges = sent(cut.queries, seen.device)[:, None] & (position >= first) & (position < last)
-        edges = (edges & (columns != own[:, None]))[None]
+        edges = queries[:, None] & (position >= first) & (position < last)
+        edges = (edges & others)[None]
         if cut.edit.heads is not None:
             # made on the device: a recorded step copies nothing from the host
             of_heads = torch.zeros(heads, dtype=torch.bool, device=seen.device)

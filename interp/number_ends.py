@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
     from faithscope.interp.language import Speaks
@@ -67,18 +68,25 @@ class TokenSet:
     """Next tokens of which any may follow."""
 
     ids: Tensor
+    _there: dict[torch.device, Tensor] = field(default_factory=dict, init=False, repr=False)
+    """The ids on each device that has asked for them."""
 
     def logsumexp(self, logits: Tensor, rows: Tensor) -> Tensor:
         """The logsumexp of these ids' logits in rows of (A, V); minus infinity where there are no
         ids."""
         import torch
 
+        from faithscope.interp.placement import sent
+
+        device = logits.device
+        if device not in self._there:
+            self._there[device] = sent(self.ids, device)
         # by both indices at once: whole rows of logits are not copied
-        return torch.logsumexp(logits[rows[:, None], self.ids.to(logits.device)], -1)
+        return torch.logsumexp(logits[rows[:, None], self._there[device]], -1)
 
 
-Continuation = tuple[tuple[int, ...], TokenSet]
-"""Tokens that follow a label, and the next ones of which any then may."""
+Continuation = tuple[tuple[int, ...], TokenSet | int]
+"""Tokens that follow a label, and the next one, or those of which any then may."""
 
 
 @dataclass(frozen=True)

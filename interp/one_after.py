@@ -21,6 +21,7 @@ from faithscope.interp.forest import Forest
 from faithscope.interp.keyvalues import KeyValues
 from faithscope.interp.masked import mask_for, masked
 from faithscope.interp.masks import Cut, Reach, without
+from faithscope.interp.placement import sent_together
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class OneAfter:
         self._edits = [tuple(e) for e in edits]
         starts = range(0, len(of), block)
         self._blocks = [_Block.of(forest, of, a, min(a + block, len(of))) for a in starts]
-        self._masks: dict[tuple[Any, ...], Tensor] = {}
+        self._masks: dict[tuple[Any, ...], tuple[Tensor, Tensor]] = {}
 
     def attend(
         self, module: nn.Module, query: Tensor, key: Tensor, value: Tensor, **kwargs: Any
@@ -78,16 +79,19 @@ class OneAfter:
         cached = self._cache.read(int(module.layer_idx))  # pyright: ignore
         outs = []
         for block in self._blocks:
-            own, at = slice(block.start, block.stop), block.nodes.to(query.device)
+            own = slice(block.start, block.stop)
+            at, mask = self._made(module, block, (query, key, value))
             k, v = (
                 torch.cat([x.index_select(2, at), new[:, :, own]], dim=2)
                 for x, new in zip(cached, (key, value), strict=True)
             )
-            mask = self._mask(module, block, (query, key, value))
             outs.append(masked(module, query[:, :, own], k, v, mask, **kwargs)[0])
         return torch.cat(outs, dim=1)
 
-    def _mask(self, module: nn.Module, block: _Block, of: tuple[Tensor, Tensor, Tensor]) -> Tensor:
+    def _made(
+        self, module: nn.Module, block: _Block, of: tuple[Tensor, Tensor, Tensor]
+    ) -> tuple[Tensor, Tensor]:
+        """The cached nodes of a block on the queries' device, and the mask that `masked` takes."""
         query, key, value = of
         layer = int(module.layer_idx)  # pyright: ignore
         reach, cuts = self._reaches[layer], self._cuts_in(layer, block)
@@ -101,7 +105,8 @@ class OneAfter:
             seen = torch.cat([seen, torch.eye(len(at), dtype=torch.bool)], dim=1)
             own = torch.arange(len(block.nodes), seen.shape[1])
             mask = without(seen, cuts, torch.cat([block.depth, at]), own, query.shape[1])
-            self._masks[name] = mask_for(module, mask, *of)
+            at, mask = sent_together([block.nodes, mask], query.device)
+            self._masks[name] = at, mask_for(module, mask, *of)
         return self._masks[name]
 
     def _cuts_in(self, layer: int, block: _Block) -> list[Cut]:

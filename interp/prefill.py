@@ -295,8 +295,8 @@ class Prefill:
         reach, cuts = self._reach(module), self._cuts_in(module, self._all)
 
         def seen() -> Tensor:
-            end = self._on(query.device, "end", lambda: self.forest.end)
-            depth = self._on(query.device, "depth", lambda: self.forest.depth)
+            trie = self.forest.end, self.forest.depth
+            end, depth = self._on(query.device, "trie", lambda: np.stack(trie))
             free = ancestor_mask(end, depth, self.start, self.stop, reach)
             own = torch.arange(self.start, self.stop, device=query.device)
             return without(free, cuts, depth[: self.stop], own, query.shape[1])

@@ -206,7 +206,7 @@ def _read(
             sorted(nodes) if logits else [],
             lambda here, x, into=by_node: into.update(zip(here, x.float(), strict=True)),
             # in one chunk if positions are scaled by the longest sequence of a forward
-            chunk=len(pack.forest) if how == "loop" else model.chunk,
+            chunk=None if how == "loop" else model.chunk,
             taps=taps,
             way=execute.WAYS.get(how),
             trunk=trunk,

@@ -6,7 +6,7 @@ Knows nothing of how sequences are run: nodes are those of a forest, or position
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,8 +61,9 @@ class RequestedPositions:
     """Per prefix, the most tokens of its continuation; 0 for none."""
     watched: list[int]
     """Indices of the prefixes whose last tokens' leads are wanted."""
-    forced: int = 0
-    """Number of tokens of the first prefix's continuation that the last sequence replays."""
+    forced: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Prefix -> the index of the sequence that replays its earlier continuation, and the number of
+    that continuation's tokens."""
 
     @classmethod
     def of(
@@ -72,12 +73,10 @@ class RequestedPositions:
         edits: Sequence[tuple[Edit, ...]],
         limits: Sequence[int],
         watched: Sequence[int] = (),
-        continued: Answered | None = None,
+        continued: Sequence[Answered] = (),
     ) -> RequestedPositions:
-        """Lay out prefixes and labels; `continued` is the only prefix's earlier answer, to
-        replay."""
-        written = continued.written if continued else ()
-        asked = cls([], [], [], [], scorings, list(limits), list(watched), len(written))
+        """Lay out prefixes and labels; `continued` holds the earlier answer of each, to replay."""
+        asked = cls([], [], [], [], scorings, list(limits), list(watched))
         arrays = list(map(id_array, prefixes))
         for prefix, scoring, under in zip(arrays, scorings, edits, strict=True):
             asked.first.append(len(asked.sequences))
@@ -85,11 +84,13 @@ class RequestedPositions:
                 asked.sequences.append(Joined(prefix, id_array(tail)))
                 asked.starts.append(len(prefix))
                 asked.edits.append(under)
-        if written:
-            replayed = id_array([x.candidate for x in written[:-1]])
-            asked.sequences.append(Joined(arrays[0], replayed))
-            asked.starts.append(len(prefixes[0]))
-            asked.edits.append(edits[0])
+        for k, earlier in enumerate(continued):
+            if earlier.written:
+                asked.forced[k] = len(asked.sequences), len(earlier.written)
+                replayed = id_array([x.candidate for x in earlier.written[:-1]])
+                asked.sequences.append(Joined(arrays[k], replayed))
+                asked.starts.append(len(arrays[k]))
+                asked.edits.append(edits[k])
         return asked
 
     def places(self, paths: Sequence[Any]) -> list[tuple[list[int], list[int]]]:
@@ -98,9 +99,9 @@ class RequestedPositions:
         for k in self.watched:
             at, start = self.first[k], self.starts[self.first[k]]
             wanted[k] = ([int(n) for n in paths[at][max(0, start - WATCHED) : start]], [])
-        if self.forced:
-            start = self.starts[-1] - 1
-            wanted[0][1].extend(int(n) for n in paths[-1][start : start + self.forced])
+        for k, (at, n) in self.forced.items():
+            start = self.starts[at] - 1
+            wanted[k][1].extend(int(node) for node in paths[at][start : start + n])
         return wanted
 
     def queries(self, paths: Sequence[Path]) -> dict[int, set[int | TokenSet]]:

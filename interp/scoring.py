@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import torch
-
 from faithscope.interp.language import Speaks
 from faithscope.interp.number_ends import Continuation, NumberEnds, TokenSet
 
@@ -32,7 +30,7 @@ class Beyond(NamedTuple):
 
     place: Place
     """The place at which the label ends, with the one token that follows it."""
-    ids: TokenSet
+    ids: TokenSet | int
 
 
 LogProb = Callable[[Place], float]
@@ -174,4 +172,4 @@ def _longer_labels(
     rests = {other[n:] for other in others if len(other) > n and other[:n] == tuple(label)}
     for rest in rests:
         if not any(rest[:k] in rests for k in range(1, len(rest))):
-            yield rest[:-1], TokenSet(torch.tensor(rest[-1:]))
+            yield rest[:-1], rest[-1]

@@ -5,14 +5,15 @@ every job waits, or has ended, all questions are run together, and each job goes
 answers. Decoding gains most: a step of a model of 8 billion parameters takes an accelerator hardly
 longer for two hundred sequences than for twenty.
 
-Jobs run on threads of their own, of which one runs at a time, always in the same order: packs do
-not depend on how fast anything is.
+Jobs may form two groups, which take turns: while the device runs the packs of one, the jobs of the
+other read their answers and plan what they ask next. Jobs run on threads of their own, of which one
+runs at a time, always in the same order: packs do not depend on how fast anything is.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -22,15 +23,20 @@ from faithscope.interp.model import Model
 
 T = TypeVar("T")
 Request = answer.Request | read.ReadRequest | generate.GenerateRequest
-_ALL: dict[type, Callable[..., list[Any]]] = {
-    answer.Request: answer.ask_all,
+_ALL: dict[type, Callable[..., Any]] = {
+    answer.Request: answer.asking,
     read.ReadRequest: read.read_all,
     generate.GenerateRequest: generate.generate_all,
 }
 
 
-def side_by_side(model: Model, jobs: Sequence[Callable[[Model], T]]) -> list[T | Exception]:
+def side_by_side(
+    model: Model, jobs: Sequence[Callable[[Model], T]], second: int | None = None
+) -> list[T | Exception]:
     """What each job returned or raised, in order.
+
+    Args:
+        second: index of the first job of a second group, whose packs are its own.
 
     Raises:
         MemoryError, torch.OutOfMemoryError: a pack did not fit into memory; no job has ended.
@@ -38,17 +44,63 @@ def side_by_side(model: Model, jobs: Sequence[Callable[[Model], T]]) -> list[T |
     if len(jobs) == 1:
         return [_outcome(jobs[0], model)]
     tasks = [_Task(model, job) for job in jobs]
+    groups = [_Group(model, of) for of in (tasks[:second], tasks[len(jobs[:second]) :]) if of]
+    running: _Group | None = None
     try:
-        for task in tasks:
-            task.go_on()
-        while waiting := [task for task in tasks if task.request is not None]:
-            requests = [task.request for task in waiting if task.request is not None]
-            for task, reply in zip(waiting, _replies(model, requests), strict=True):
-                task.go_on(reply)
+        while running is not None or any(group.goes_on for group in groups):
+            for group in groups:
+                if running is group:
+                    group.finish()
+                group.plan()
+                if running is not None and running is not group:
+                    running.finish()
+                running = group if group.start() else None
     finally:
         for task in tasks:
             task.abandon()
     return [task.outcome for task in tasks]
+
+
+class _Group:
+    """Jobs that ask together."""
+
+    def __init__(self, model: Model, tasks: Sequence[_Task[Any]]) -> None:
+        self._model = model
+        self._waiting = list(tasks)
+        """The jobs that wait for a reply; at first all, for their turn."""
+        self._replies: list[Any] = [None] * len(tasks)
+        self._steps: answer.Steps[list[Any]] | None = None
+
+    @property
+    def goes_on(self) -> bool:
+        return bool(self._waiting)
+
+    def plan(self) -> None:
+        """Let every job go on with its reply until all wait for another one, or have ended."""
+        for task, reply in zip(self._waiting, self._replies, strict=True):
+            task.go_on(reply)
+        self._waiting = [task for task in self._waiting if task.request is not None]
+        self._replies = []
+
+    def start(self) -> bool:
+        """Run what the jobs ask, up to where the host would wait; whether they ask anything."""
+        if self._waiting:
+            requests = [task.request for task in self._waiting if task.request is not None]
+            self._steps = _replies(self._model, requests)
+            self._advance()
+        return bool(self._waiting)
+
+    def finish(self) -> None:
+        """Run the rest."""
+        while self._steps is not None:
+            self._advance()
+
+    def _advance(self) -> None:
+        assert self._steps is not None
+        try:
+            next(self._steps)
+        except StopIteration as end:
+            self._replies, self._steps = end.value, None
 
 
 def _outcome(job: Callable[[Model], T], model: Model) -> T | Exception:
@@ -60,13 +112,15 @@ def _outcome(job: Callable[[Model], T], model: Model) -> T | Exception:
         return error
 
 
-def _replies(model: Model, requests: Sequence[Request]) -> list[Any]:
+def _replies(model: Model, requests: Sequence[Request]) -> answer.Steps[list[Any]]:
     """The answer to each request, or the exception that it alone raises."""
     replies: list[Any] = [None] * len(requests)
     for kind, answers in _ALL.items():
         at = [i for i, request in enumerate(requests) if isinstance(request, kind)]
         try:
             found = answers(model, [requests[i] for i in at])
+            if isinstance(found, Generator):
+                found = yield from found
         except Exception as error:
             if is_out_of_memory(error):
                 raise
@@ -78,8 +132,9 @@ def _replies(model: Model, requests: Sequence[Request]) -> list[Any]:
     return replies
 
 
-def _alone(answers: Callable[..., list[Any]], request: Request, model: Model) -> Any:
-    return answers(model, [request])[0]
+def _alone(answers: Callable[..., Any], request: Request, model: Model) -> Any:
+    found = answers(model, [request])
+    return (answer.ended(found) if isinstance(found, Generator) else found)[0]
 
 
 class _Abandoned(BaseException):

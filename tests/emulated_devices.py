@@ -33,9 +33,11 @@ def require() -> None:
     if not (shutil.which(cpp_extension.get_cxx_compiler()) and shutil.which("ninja")):
         pytest.skip("emulated devices are compiled: they need a C++ compiler and ninja")
     source = Path(__file__).with_suffix(".cpp").read_bytes()
-    # a cached extension fits this source and this version of PyTorch, in whichever checkout
+    # a cached extension fits this source and this version of PyTorch, in whichever checkout; one
+    # that is built for PyTorch at another place would be built anew by every process in turn
     version = "".join(c if c.isalnum() else "_" for c in torch.__version__)
-    name = f"emulated_devices_{version}_{hashlib.sha256(source).hexdigest()[:12]}"
+    of = hashlib.sha256(source + torch.__file__.encode())
+    name = f"emulated_devices_{version}_{of.hexdigest()[:12]}"
     kept = Path(cpp_extension.get_default_build_root(), name)
     kept.mkdir(parents=True, exist_ok=True)
     with FileLock(kept / "one_process.lock"):

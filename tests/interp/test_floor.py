@@ -7,6 +7,8 @@ import pytest
 import torch
 from tiny_models import tiny
 
+from faithscope.interp import execute
+from faithscope.interp.answer import Request, ask_all
 from faithscope.interp.errors import UserError
 from faithscope.interp.floor import floor
 from faithscope.interp.forest import Forest, split_by_budget
@@ -150,6 +152,38 @@ def test_a_lead_that_changes_hands_moved_by_both_gaps():
     assert Lead(1, 0.5).moved(Lead(1, 0.25)) == 0.25
     assert Lead(1, 0.5).moved(Lead(2, 0.25)) == 0.75
     assert gaps(torch.tensor([[3.0, 1.0, 2.5], [1.0, 1.0, 0.0]])) == [0.5, 0.0]
+
+
+def test_baselines_of_several_calls_are_run_once_more_together(monkeypatch):
+    packs: list[int] = []
+    prefill = execute.prefill
+    monkeypatch.setattr(
+        execute, "prefill", lambda m, f, *a, **k: packs.append(len(f)) or prefill(m, f, *a, **k)
+    )
+    texts = [[tuple(x + i for x in text) for text in arms(5)] for i in range(3)]
+    calls = [Request(of, [LABELS] * len(of), 6, repeat=[0]) for of in texts]
+    for dtype in (torch.float32, torch.bfloat16):
+        model = tiny("llama", dtype)
+        packs.clear()
+        together = [of_call[0] for of_call in ask_all(model, calls)]
+        assert len(packs) == 2
+        assert packs[1] < packs[0]
+        by_itself = [ask_all(model, [call])[0][0] for call in calls]
+        for one, other in zip(together, by_itself, strict=True):
+            assert floor(one).lead > 0
+            assert one.alone is not None
+            assert other.alone is not None
+            assert len(one.alone.written) == len(one.written) == 6
+            close = 1e-4 if dtype == torch.float32 else 0.1
+            assert one.alone.log_probs == pytest.approx(other.alone.log_probs, abs=close)
+            if dtype == torch.float32:
+                assert [x.candidate for x in one.alone.leads] == [
+                    x.candidate for x in other.alone.leads
+                ]
+    # without arms a call has no other shape but that of its text alone
+    packs.clear()
+    ask_all(model, [Request(of[:1], [LABELS], repeat=[0]) for of in texts])
+    assert len(packs) == 1 + len(texts)
 
 
 def test_a_floor_needs_repeats(llama: Model):

@@ -102,18 +102,49 @@ def test_one_pack_holds_what_is_asked_at_the_same_time(model: Model, monkeypatch
     )
     jobs = [asks(trunk) for trunk in TRUNKS]
     together = side_by_side(model, jobs)
-    # two rounds, and each job's baseline once more alone
-    assert len(packs) == 2 + len(jobs)
+    # two rounds, and all baselines once more without their arms
+    assert len(packs) == 3
     budget = model.token_budget
     try:
         model.token_budget = max(packs) // 2 + 1
         packs.clear()
         assert_alike(side_by_side(model, jobs), together)
-        assert len(packs) > 2 + len(jobs)
+        assert len(packs) > 3
         assert max(packs) <= model.token_budget
         assert all(a.pack == 0 for outcome in together for a in outcome)
     finally:
         model.token_budget = budget
+
+
+def test_two_groups_take_turns(model: Model, monkeypatch):
+    events: list[str] = []
+    prefill = execute.prefill
+    monkeypatch.setattr(execute, "prefill", lambda *a, **k: events.append("|") or prefill(*a, **k))
+
+    def telling(name: str, job):
+        def told(m: Model):
+            events.append(name)
+            first = job(m)
+            events.append(name)
+            return first, job(m)
+
+        return told
+
+    def once(trunk: list[int]):
+        return lambda m: m.ask(arms(trunk), [[[6], [7, 8]]] * len(arms(trunk)), repeat=[0])
+
+    jobs = [telling(name, once(trunk)) for name, trunk in zip("aabb", TRUNKS, strict=True)]
+    taking_turns = side_by_side(model, jobs, 2)
+    # each group is planned after the other's pack is started; baselines follow once more
+    assert "".join(events) == "aa|bb||aa||bb|||"
+    events.clear()
+    apart = side_by_side(model, jobs[:2]) + side_by_side(model, jobs[2:])
+    assert "".join(events) == "aa||aa||bb||bb||"
+    assert taking_turns == apart
+    # a group may end before the other, or be empty
+    uneven = [jobs[0], once(TRUNKS[1]), once(TRUNKS[2])]
+    for second in (0, 1, 2, 3):
+        assert_alike(side_by_side(model, uneven, second), [job(model) for job in uneven])
 
 
 def test_what_one_job_raises_is_its_own(model: Model):

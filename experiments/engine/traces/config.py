@@ -136,8 +136,8 @@ class _TracesConfig(FolderConfig):
     """Most tokens whose keys and values are held at once; null suits the device."""
     items_at_once: StrictInt | None = Field(default=None, ge=1)
     """Number of items whose probes run side by side, in packs and decoding steps that they share.
-    At most these items are lost when a run is killed. null is 8 on an accelerator and 1 on a
-    CPU."""
+    On an accelerator two such groups take turns: one is read and planned while the other runs. At
+    most these items are lost when a run is killed. null is 8 on an accelerator and 1 on a CPU."""
     gpu_hour: StrictFloat | None = Field(default=None, ge=0)
     """Your price of an hour of a GPU in US dollars, by which a dry run states dollars beside hours;
     null states none."""

@@ -33,9 +33,10 @@ CHARACTERS_PER_TOKEN = 4
 BUDGET, CHUNK, WATCHED = 32_768, 1_024, 64
 """The engine's own numbers (`interp.loaded`, `interp.leads`): most tokens whose keys and values are
 held, most tokens of a forward, and the last tokens of the chain that every pack runs again."""
-LOGITS, BLOCK = 1 << 24, 128
+LOGITS, BLOCK, LOGITS_ELSEWHERE = 1 << 24, 128, 1 << 27
 """Likewise (`interp.execute`, `interp.prefill`): most logits of a forward over tokens behind
-numbers, and the number of these tokens that it runs in any case."""
+numbers, the number of these tokens that it runs in any case, and most logits of any forward on an
+accelerator."""
 CODE, WEIGHTS = 470 * 2**20, 2**21
 """Bytes of Python and its libraries, and the most attention weights that a screen holds at once
 (`interp.attention_sums`)."""
@@ -235,7 +236,13 @@ def work_lines(
             )
     exact = all(files_of(item.model).counts for item, _ in sizes)
     guess = f"tokens counted as characters / {CHARACTERS_PER_TOKEN} where no tokenizer is at hand"
-    lines = ["", *columns(table), "memory: of the process on a CPU, at its peak"]
+    logits = f"{3 * 4 * LOGITS_ELSEWHERE / 2**30:.1f} GiB"
+    lines = [
+        "",
+        *columns(table),
+        "memory: of the process on a CPU, at its peak; on an accelerator the logits that a forward "
+        f"scores take at most {logits} with their copies",
+    ]
     lines += [] if exact else [guess]
     if any(item.question.kind == "number" for item, _ in sizes):
         lines.append(

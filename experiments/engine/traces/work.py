@@ -206,10 +206,15 @@ class TraceWork(TextWorker[Item, Prompt]):
         return [trace_record(trace, reply)]
 
     def _at_once(self, model: interp.Model, items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-        """The items whose probes run side by side."""
-        n = self.config.items_at_once or (1 if model.device.type == "cpu" else ITEMS_AT_ONCE)
+        """The items whose probes run side by side: two groups on an accelerator, which take
+        turns."""
+        n = self._group(model) * (1 if model.device.type == "cpu" else 2)
         for start in range(0, len(items), n):
             yield items[start : start + n]
+
+    def _group(self, model: interp.Model) -> int:
+        """Most items whose probes share packs."""
+        return self.config.items_at_once or (1 if model.device.type == "cpu" else ITEMS_AT_ONCE)
 
     def _probe(self, model: interp.Model, items: Sequence[Item]) -> None:
         """Take the missing probes of some items."""
@@ -231,18 +236,21 @@ class TraceWork(TextWorker[Item, Prompt]):
             packs = [[unit] for unit in units]
         else:
             packs = [units] if units else []
+        first = {id(item) for item in items[: self._group(model)]}
         for pack in packs:
-            self._take(model, pack, screens)
+            self._take(model, pack, screens, sum(id(item) in first for item, *_ in pack))
 
     def _take(
         self,
         model: interp.Model,
         units: Sequence[tuple[Item, str, Trace]],
         screens: dict[int, Screen],
+        second: int = 1,
     ) -> None:
         """Measure probes side by side, and store them.
 
         Args:
+            second: index of the first unit of the second group.
             screens: as for `measure`; the traces of all units live as long.
         """
         self.begin(model.name, *units[0][:2])
@@ -252,7 +260,9 @@ class TraceWork(TextWorker[Item, Prompt]):
             return lambda m: storable(measure(name, m, item.of, trace, self.config, screens))
 
         try:
-            results = self.fitting(model, lambda: side_by_side(model, [job(u) for u in units]))
+            results = self.fitting(
+                model, lambda: side_by_side(model, [job(u) for u in units], second)
+            )
         except Exception as error:
             # what does not fit into memory together may fit alone
             if len(units) > 1:

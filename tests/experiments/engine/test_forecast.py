@@ -20,6 +20,7 @@ from faithscope.experiments.engine.traces.forecast import (
     CHUNK,
     CODE,
     LOGITS,
+    LOGITS_ELSEWHERE,
     WATCHED,
     WEIGHTS,
     Work,
@@ -235,6 +236,7 @@ def test_the_engines_numbers_are_those_that_are_foretold_with(llama: Model) -> N
     assert (llama.token_budget, llama.chunk) == (BUDGET, CHUNK)
     assert (execute.LOGITS, block_on(llama.device)) == (LOGITS, BLOCK)
     assert (leads.WATCHED, attention_sums.WEIGHTS) == (WATCHED, WEIGHTS)
+    assert execute.LOGITS_ELSEWHERE == LOGITS_ELSEWHERE
 
 
 @pytest.mark.slow

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import torch
 from alike import assert_alike
 
 from faithscope import load_run
 from faithscope.experiments.engine.run import run
 from faithscope.experiments.engine.traces import work
+from faithscope.experiments.engine.traces.units import TRACE
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.probes import PROBES
 from faithscope.probes.record import Record
@@ -67,3 +71,25 @@ def test_one_bad_item_costs_no_other_and_is_tried_again(tmp_path: Path, monkeypa
     whole = run(config(tmp_path, "whole", items_at_once=3))
     again, expected = records(second.run_dir), records(whole.run_dir)
     assert [r["item"] for r in again] == [r["item"] for r in expected]
+
+
+def test_on_an_accelerator_two_groups_of_items_take_turns(monkeypatch) -> None:
+    taken: list[tuple[int, int]] = []
+    index = SimpleNamespace(is_done=lambda *_: True, records=lambda _: [{}])
+    for device, on_it in (("cuda", [(8, 4), (2, 2)]), ("cpu", [(4, 4), (4, 4), (2, 2)])):
+        worker = SimpleNamespace(
+            config=SimpleNamespace(items_at_once=2),
+            index=index,
+            missing=lambda item: item.probes,
+            _take=lambda model, units, screens, second: taken.append((len(units), second)),
+        )
+        worker._group = partial(work.TraceWork._group, worker)
+        monkeypatch.setattr(work, "to_trace", lambda record: record)
+        model: Any = SimpleNamespace(device=torch.device(device))
+        items: Any = [
+            SimpleNamespace(probes=("a", "b"), units={TRACE: ""}, key=str) for _ in range(5)
+        ]
+        taken.clear()
+        for some in work.TraceWork._at_once(worker, model, items):  # pyright: ignore
+            work.TraceWork._probe(worker, model, some)  # pyright: ignore
+        assert taken == on_it
