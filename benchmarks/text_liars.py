@@ -74,9 +74,10 @@ def table(models: Sequence[Told], texts: int, seed: int, author: str) -> pd.Data
         _line(of, frame, author, name, name in honest)
         for name, of in frame.groupby("model", sort=False)
     ]
+    is_honest = frame["model"].isin(honest)
     for name, of in (
-        ("all liars", frame[~frame.model.isin(honest)]),
-        ("all honest models", frame[frame.model.isin(honest)]),
+        ("all liars", frame.loc[~is_honest]),
+        ("all honest models", frame.loc[is_honest]),
     ):
         line = _line(of, frame, author, name, name == "all honest models")
         lines.append(line | _interval(of, frame[frame.model.isin(honest)], name, seed))
@@ -128,7 +129,7 @@ def _interval(of: pd.DataFrame, honest: pd.DataFrame, name: str, seed: int) -> d
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=str(__doc__).split("\n")[0])
     parser.add_argument("--texts", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path)

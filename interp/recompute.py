@@ -11,7 +11,7 @@ the text without the span.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
@@ -24,12 +24,12 @@ from torch import Tensor, nn
 
 from faithscope.interp import execute
 from faithscope.interp.answer import Boundary
-from faithscope.interp.answer_runs import scored
 from faithscope.interp.attention import is_eager
 from faithscope.interp.attention_sums import Summed, forwards
 from faithscope.interp.edits import Span
 from faithscope.interp.errors import UserError
 from faithscope.interp.forest import Forest, Ids, id_array
+from faithscope.interp.kept import Kept
 from faithscope.interp.keyvalues import KeyValues
 from faithscope.interp.loaded import LoadedModel
 from faithscope.interp.masked import mask_for, masked
@@ -139,8 +139,11 @@ class CachedText:
             torch.from_numpy(positions),
             np.array(keep),
         )
-        wanted = [tokens for of in asked for tokens in of.values()]
-        rows = iter(scored(self.model, logits, wanted))
+        wanted = dict(enumerate(tokens for of in asked for tokens in of.values()))
+        scores: dict[int, Mapping[int | TokenSet, float]] = {}
+        if wanted:
+            Kept(self.model, logits, list(wanted), wanted).read(scores)
+        rows = map(scores.__getitem__, wanted)
         return [
             part.scores(scoring, {node: next(rows) for node in of})
             for part, of in zip(parts, asked, strict=True)

@@ -73,7 +73,8 @@ def alterations(
     for i in range(n):
         near = _near(program, i, rng)
         far = _far(program, [i], rng, away=near)
-        moves += [(k, m) for k, m in (("near", near), ("far", far)) if m]  # type: ignore[misc]
+        moves += [("near", near)] if near else []
+        moves += [("far", far)] if far else []
     pairs = list(combinations(range(n), 2))
     for pair in rng.sample(pairs, min(PAIRS, len(pairs))) if n > 2 else []:
         moves += [("pair", m) for m in [_far(program, pair, rng)] if m]
@@ -91,12 +92,11 @@ def alterations(
             cut = reasoning[:a] + written(abs(value), reasoning[a:b]) + reasoning[b : stated.end]
             made.append(Alteration("result", question, cut, forced={at: value}))
     made += [Alteration("words", other) for other in _reworded(question, rng)]
-    for kind, edited in (
+    same: tuple[tuple[Kind, str | None], ...] = (
         ("order", _reordered(program, reasoning, steps)),
         ("restated", _restated(program, reasoning)),
-    ):
-        if edited is not None:
-            made.append(Alteration(kind, question, edited, True))  # type: ignore[arg-type]
+    )
+    made += [Alteration(kind, question, text, True) for kind, text in same if text is not None]
     return made
 
 

@@ -33,7 +33,7 @@ def values_of(table: pd.DataFrame, *names: str) -> list[list[Any]]:
     return [_values(table[name]) for name in names]
 
 
-def _values(column: pd.Series) -> list[Any]:
+def _values(column: Any) -> list[Any]:
     """The values of a column; pandas would take each text out of its Arrow array by itself."""
     strings = isinstance(column.dtype, pd.StringDtype)
     return list(column.to_numpy(dtype=object) if strings else column)

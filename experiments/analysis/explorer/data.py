@@ -204,7 +204,8 @@ def _all_rounded(values: Sequence[float | None]) -> list[float | None]:
     """`_rounded` of each value; one call of a formatter for all is twice as fast."""
     if None in values:
         return list(map(_rounded, values))
-    numbers = list(map(float, (f"%.{DIGITS}g " * len(values) % tuple(values)).split()))
+    texts = (f"%.{DIGITS}g " * len(values) % tuple(values)).split()
+    numbers: list[float | None] = list(map(float, texts))
     return numbers if all(map(math.isfinite, numbers)) else list(map(_rounded, values))
 
 

@@ -101,7 +101,7 @@ def branch_frame(records: Sequence[Record]) -> pd.DataFrame:
                 blocks.append(_block(at, lists, codes))
     columns = {name: np.concatenate([of[name] for of in blocks]) for name in blocks[0]}
     record, edit, answer, function = (columns[n] for n in ("record", "edit", "answer", "function"))
-    flip, control, margin, tv, log_odds, no_room, inclusion = map(columns.get, _OF_BRANCH)
+    flip, control, margin, tv, log_odds, no_room, inclusion = (columns[n] for n in _OF_BRANCH)
 
     def of_record(name: str, categories: Sequence[str] | None = None) -> pd.Categorical:
         return pd.Categorical([str(r[name]) for r in included], categories)[record]
