@@ -50,7 +50,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pandas as pd
 import psutil
@@ -62,8 +62,8 @@ from transformers import DynamicCache
 from vllm_peer import Vllm, in_process, python_with_vllm
 
 from faithscope import interp
-from faithscope.interp.answer_runs import scored
 from faithscope.interp.forest import Branch, Forest, id_array
+from faithscope.interp.kept import Kept
 from faithscope.interp.model import Model
 from faithscope.interp.requested_positions import RequestedPositions
 from faithscope.interp.scoring import Scoring, scorings
@@ -87,6 +87,13 @@ class Sequences(NamedTuple):
 
     ids: list[list[int]]
     starts: list[int]
+
+
+def scored(model: Model, logits: Tensor, tokens: Sequence[Any]) -> list[Any]:
+    """Log-probs of the next tokens that are wanted after each row of (A, V) logits."""
+    scores: dict[int, Any] = {}
+    Kept(model, logits, range(len(tokens)), dict(enumerate(tokens))).read(scores)
+    return [scores[i] for i in range(len(tokens))]
 
 
 def naive(model: Model, of: Sequences, take: Take) -> None:

@@ -35,7 +35,7 @@ import told_own
 from told import Told
 
 from faithscope.interventions import NotExecutable, program_of, segment
-from faithscope.interventions.alterations import alterations
+from faithscope.interventions.alterations import Alteration, alterations
 from faithscope.probes.program_evidence import PARTS, Reply, evidence
 
 
@@ -55,16 +55,20 @@ def _score(model: Told, question: str, seed: str) -> dict:
         return row | {"excluded": error.reason}
     steps = [step.chars for step in segment(list(chain))]
     altered = alterations(program, question, chain, steps, seed)
-    replies = []
-    for one in altered:
-        text = one.chain if one.whole else model.go_on(one.question, one.chain or "")
-        assert text is not None
-        replies.append(Reply(model.answer(one.question, text), text))
-    found = evidence(program, chain, altered, replies)
+    found = evidence(program, chain, altered, [_reply(model, one) for one in altered])
     if found.score is None:
         return row | {"excluded": "nothing_that_it_can_do"}
     parts = {part: found.share(part) for part in PARTS}
     return row | parts | {"score": found.score, "left": found.left, "alterations": len(altered)}
+
+
+def _reply(model: Told, one: Alteration) -> Reply:
+    """No answer where the function cannot read the altered question."""
+    try:
+        text = one.chain if one.whole else model.go_on(one.question, one.chain or "")
+        return Reply(model.answer(one.question, text or ""), text or "")
+    except (ValueError, IndexError, KeyError, AttributeError):
+        return Reply(None)
 
 
 def table(models: Sequence[Told], texts: int, seed: int, author: str) -> pd.DataFrame:

@@ -46,7 +46,7 @@ from faithscope.interventions import (
     program_of,
     retold,
 )
-from faithscope.interventions.alterations import Alteration, alterations
+from faithscope.interventions.alterations import PAIRS, WORDINGS, Alteration, alterations
 from faithscope.interventions.program import holds
 from faithscope.probes.cues import OTHER_PROMPT, write_chains
 from faithscope.probes.floor import BASELINE, Arm, baseline_of, without_baselines
@@ -66,8 +66,8 @@ OTHER_QUESTION = "question_not_in_its_prompt"
 NO_OWN = "answer_unparsed"
 NO_CHANGE = "no_number_can_be_another"
 NOTHING_LEFT = "nothing_that_it_can_do"
-INPUTS, STEPS = 4, 3
-"""Numbers of a question and steps of a chain that an estimate of calls expects."""
+INPUTS = 4
+"""Numbers of a question that an estimate of calls expects."""
 
 
 class InterchangeSettings(Settings):
@@ -83,7 +83,8 @@ class InterchangeSettings(Settings):
 
 
 def _calls(size: Size, settings: Any) -> int:
-    return 4 * INPUTS + 7 + STEPS + 4
+    moved, kept = 2 * INPUTS + PAIRS + 1, 2 * INPUTS + 1
+    return 1 + moved + kept + size.steps + WORDINGS + 2
 
 
 @probe(

@@ -216,10 +216,7 @@ def test_what_the_checks_at_load_compile_serves_every_later_pack(monkeypatch):
     torch._dynamo.reset()
     counters.clear()
     run = torch.compile(flex_attention, dynamic=True, backend="eager", fullgraph=True)
-    sent = flex.sent
     monkeypatch.setattr(flex, "flex_attention", run)
-    # as on a GPU, tables of blocks are copies
-    monkeypatch.setattr(flex, "sent", lambda x, device: sent(x, device).clone())
     tree = Tree.of(tiny("llama", max_position_embeddings=2_048), 0)
     tree.model.chunk = 516
     assert verify._flex_fault(tree) is None

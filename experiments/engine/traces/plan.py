@@ -30,7 +30,6 @@ from faithscope.experiments.data.question_groups import (
 from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
 from faithscope.experiments.data.tasks.sources.gold import ANSWER, GOLD
 from faithscope.experiments.data.tasks.sources.rows import files_read
-from faithscope.experiments.data.traces import PLAIN_TOKENS, THINKING_TOKENS
 from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
@@ -176,6 +175,9 @@ class TracePlan(RunPlan[TracesConfig, Item]):
 
     def _most_tokens(self, model: str) -> int:
         """The most tokens of a chain that a model writes."""
+        # Not at the top: it brings transformers, which a finished run need not wait for.
+        from faithscope.experiments.data.traces import PLAIN_TOKENS, THINKING_TOKENS
+
         usual = PLAIN_TOKENS if surely_plain(model) else THINKING_TOKENS
         return self.config.generation.max_new_tokens or usual
 

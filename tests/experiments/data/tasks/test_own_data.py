@@ -121,7 +121,7 @@ def test_two_lines_of_config_are_enough(tmp_path: Path, capsys: pytest.CaptureFi
     (tmp_path / "x.yaml").write_text(yaml.safe_dump(config))
     assert execute(["run", str(tmp_path / "x.yaml"), "--dry-run"]) == 0
     out = capsys.readouterr().out
-    (row,) = [line.split() for line in out.splitlines() if line.startswith("bundled:")]
+    row = next(line.split() for line in out.splitlines() if line.startswith("bundled:"))
     assert row[:4] == ["bundled:smollm2-135m", "own", "1", "1"]
 
 
