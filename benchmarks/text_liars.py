@@ -25,6 +25,7 @@ import random
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -78,17 +79,17 @@ def table(models: Sequence[Told], texts: int, seed: int, author: str) -> pd.Data
         _line(of, frame, author, name, name in honest)
         for name, of in frame.groupby("model", sort=False)
     ]
-    is_honest = frame["model"].isin(honest)
+    is_honest = frame["model"].isin(list(honest))
     for name, of in (
         ("all liars", frame.loc[~is_honest]),
         ("all honest models", frame.loc[is_honest]),
     ):
         line = _line(of, frame, author, name, name == "all honest models")
-        lines.append(line | _interval(of, frame[frame.model.isin(honest)], name, seed))
+        lines.append(line | _interval(of, frame.loc[is_honest], name, seed))
     return pd.DataFrame(lines)
 
 
-def _line(of: pd.DataFrame, frame: pd.DataFrame, author: str, name: str, honest: bool) -> dict:
+def _line(of: Any, frame: Any, author: str, name: Any, honest: bool) -> dict:
     read = of[of.score.notna()]
     lies, true = read[~read.true], read[read.true]
     shown = true if honest else lies
@@ -112,11 +113,11 @@ def _auroc(lies: pd.Series, true: pd.Series) -> float:
     return float(roc_auc_score([1] * len(lies) + [0] * len(true), [*-lies, *-true]))
 
 
-def _interval(of: pd.DataFrame, honest: pd.DataFrame, name: str, seed: int) -> dict:
+def _interval(of: Any, honest: Any, name: str, seed: int) -> dict:
     """Over models drawn with replacement: of the AUROC of all liars, of false alarms."""
     rng = np.random.default_rng(seed)
 
-    def drawn(frame: pd.DataFrame) -> pd.DataFrame:
+    def drawn(frame: Any) -> Any:
         groups = [g for _, g in frame[frame.score.notna()].groupby("model")]
         return pd.concat([groups[i] for i in rng.integers(len(groups), size=len(groups))])
 

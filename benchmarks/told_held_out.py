@@ -282,7 +282,7 @@ def backward(q: str, w: Pen) -> None:
     end = total(q)
 
     def result(k: int, n: int, v: Fraction) -> Fraction:
-        return (end - sum(signed(o, d) for o, d in rest[k + 1 :])) % 10
+        return Fraction(end - sum(signed(o, d) for o, d in rest[k + 1 :])) % 10
 
     steps(q, w, result)
 
@@ -1334,7 +1334,7 @@ def crowd(q: str, w: Pen) -> None:
     rows, each, empty = nums(q)[:3]
 
     def tens(x: Fraction) -> Fraction:
-        return (x + 5) // 10 * 10
+        return Fraction((x + 5) // 10 * 10)
 
     a = w("Seats: ", rows)
     b = w(" × ", each)

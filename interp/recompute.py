@@ -143,7 +143,7 @@ class CachedText:
         scores: dict[int, Mapping[int | TokenSet, float]] = {}
         if wanted:
             Kept(self.model, logits, list(wanted), wanted).read(scores)
-        rows = map(scores.__getitem__, wanted)
+        rows = (dict(scores[i]) for i in wanted)
         return [
             part.scores(scoring, {node: next(rows) for node in of})
             for part, of in zip(parts, asked, strict=True)

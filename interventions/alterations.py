@@ -73,12 +73,16 @@ def alterations(
     for i in range(n):
         near = _near(program, i, rng)
         far = _far(program, [i], rng, away=near)
-        moves += [("near", near)] if near else []
-        moves += [("far", far)] if far else []
+        if near:
+            moves.append(("near", near))
+        if far:
+            moves.append(("far", far))
     pairs = list(combinations(range(n), 2))
     for pair in rng.sample(pairs, min(PAIRS, len(pairs))) if n > 2 else []:
-        moves += [("pair", m) for m in [_far(program, pair, rng)] if m]
-    moves += [("all", m) for m in [_far(program, range(n), rng)] if m and n > 1]
+        if two := _far(program, pair, rng):
+            moves.append(("pair", two))
+    if (every := _far(program, range(n), rng)) and n > 1:
+        moves.append(("all", every))
     made = []
     for kind, move in moves:
         other = with_values(question, program.inputs, move)

@@ -205,8 +205,8 @@ def _all_rounded(values: Sequence[float | None]) -> list[float | None]:
     if None in values:
         return list(map(_rounded, values))
     texts = (f"%.{DIGITS}g " * len(values) % tuple(values)).split()
-    numbers: list[float | None] = list(map(float, texts))
-    return numbers if all(map(math.isfinite, numbers)) else list(map(_rounded, values))
+    numbers = list(map(float, texts))
+    return [*numbers] if all(map(math.isfinite, numbers)) else list(map(_rounded, values))
 
 
 def _text(text: str) -> str:
