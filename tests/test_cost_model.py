@@ -10,13 +10,17 @@ from typing import Any
 
 import pytest
 
+from faithscope.experiments.config.api import SpendConfig
+from faithscope.experiments.config.judge import JudgeConfig
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine import cost_model
 from faithscope.experiments.engine.cost_model import CPU, DEVICES, H100, H200, Work, Written
-from faithscope.experiments.engine.traces import hours
+from faithscope.experiments.engine.models import hours
+from faithscope.experiments.engine.models.hours import Replies, asking_lines, costs_of
 from faithscope.experiments.engine.traces.config import TracesConfig
 from faithscope.experiments.engine.traces.plan import plan
 from faithscope.probes import PROBES
+from faithscope.probes.judge.form import Writing
 from faithscope.probes.probe import Size
 
 sys.path.append(str(Path(__file__).parents[1] / "tools"))
@@ -115,12 +119,37 @@ def test_more_work_takes_longer_and_side_by_side_items_share_steps() -> None:
 
 
 def test_the_device_that_is_there_is_known_by_its_driver(tmp_path, monkeypatch) -> None:
-    config = load_config("slrc", must_be=TracesConfig)
     monkeypatch.setattr(hours, "DRIVER", tmp_path)
-    assert hours.device_here(config) is CPU
+    assert hours.device_here("auto") is CPU
     (tmp_path / "0000").mkdir()
     (tmp_path / "0000" / "information").write_text("Model: \t\t NVIDIA H200\nIRQ: 1\n")
-    assert hours.device_here(config) is H200
+    assert hours.device_here("auto") is H200
+    assert hours.device_here("cpu") is CPU
+
+
+def test_judges_here_have_hours_and_those_behind_apis_a_price() -> None:
+    judge = JudgeConfig(model=[BIG, "api:openai/gpt-4.1"], max_tokens=1_000)
+    asks = [Writing(str(i), "Is this step right? " * 50) for i in range(40)]
+    both = dict.fromkeys(judge.model, asks)
+    lines = asking_lines(both, {BIG: asks}, judge, SpendConfig())
+    written, scored = (line.split() for line in lines if line.startswith(BIG))
+    assert "1,000" in written
+    assert "scored" in scored
+    assert float(scored[-3]) < 0.1 * float(written[-3])
+    (priced,) = (line for line in lines if line.startswith("api:"))
+    assert priced.split()[1] == "40"
+    # nothing is left to ask: no table
+    assert asking_lines({BIG: []}, {BIG: []}, judge, SpendConfig()) == []
+    assert asking_lines({"planted:faithful": asks}, {}, judge, SpendConfig()) == []
+
+
+def test_replies_past_the_batch_wait_for_it() -> None:
+    costs = costs_of(BIG, "auto")
+    assert costs is not None
+    few, many = (
+        hours._of_replies(Replies([500] * n, 256), costs, H100, 16).seconds for n in (16, 160)
+    )
+    assert many == pytest.approx(10 * few)
 
 
 def test_texts_that_probes_write_follow_their_settings() -> None:

@@ -64,19 +64,20 @@ class Judging(Generic[Item]):
         return all(index.is_done(item.key(s), item.units[s]) for s in needed if s in item.units)
 
     def pending(
-        self, index: Index, of: Mapping[str, Iterable[Item]]
+        self, index: Index, of: Mapping[str, Iterable[Item]], reading: Reading = "generated"
     ) -> dict[str, list[Ask | Writing]]:
         """Judge -> everything that it has still to be asked, for a dry run.
 
         Args:
             of: judge -> items that it is asked about.
+            reading: reading of the verdicts; asks of the others are left out.
         """
         return {
             judge: [
                 prompt.ask
                 for item in items
                 for stage in missing(index, item)
-                if stage in self.stages[judge]
+                if self.stages[judge].get(stage) == reading
                 for prompt in self.asks(index, item, judge, stage)
                 if not prompt.lacks
             ]

@@ -34,6 +34,7 @@ from faithscope.experiments.engine.folder import SCHEMA
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
 from faithscope.experiments.engine.models.fingerprint import fingerprint
+from faithscope.experiments.engine.models.model_files import files_of
 from faithscope.experiments.engine.models.prices import cost_lines
 from faithscope.experiments.engine.plan import RunPlan
 from faithscope.experiments.engine.planfile import is_finished, missing
@@ -49,7 +50,6 @@ from faithscope.experiments.engine.traces.config import TracesConfig, fits
 from faithscope.experiments.engine.traces.forecast import (
     calls_of,
     disk_lines,
-    files_of,
     size_of,
     without_tokens,
     work_lines,

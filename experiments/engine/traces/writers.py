@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config.api import API
 from faithscope.experiments.engine.folder import has_records, read_environment, stored_config
-from faithscope.experiments.engine.traces.forecast import files_of
+from faithscope.experiments.engine.models.model_files import files_of
 from faithscope.interp.adapters import adapter_folder
 from faithscope.interp.backends.choice import (
     GIB,

@@ -14,6 +14,7 @@ from faithscope.experiments.data.question_groups import Asked, Grouping, grouped
 from faithscope.experiments.data.saved import MANIFEST
 from faithscope.experiments.engine.folder import has_records
 from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.models.hours import asking_lines
 from faithscope.experiments.engine.models.judges import writing_as
 from faithscope.experiments.engine.models.judging import Judged, Judging, of_cases
 from faithscope.experiments.engine.models.prices import spending_lines
@@ -66,8 +67,8 @@ class C2Plan(RunPlan[C2FaithConfig, Judged | Inside]):
         return self.config.judge.batch_size
 
     def lines(self, index: Index, who: str = "judge") -> list[str]:
-        """Dry-run lines: items, how many of them are left for each model, and what asking APIs
-        would use.
+        """Dry-run lines: items, how many of them are left for each model, and what asking
+        takes.
 
         Args:
             who: those that are asked, at the head of the table of spending.
@@ -75,12 +76,13 @@ class C2Plan(RunPlan[C2FaithConfig, Judged | Inside]):
         chains = self.benchmark.made_of["chains"]["n"]
         items = {m: [i for i in self.of(m) if isinstance(i, Judged)] for m in self.config.models}
         asks = self.judging.pending(index, items)
+        scored = self.judging.pending(index, items, "scored")
         return [
             f"benchmark   {chains} chains: {len(self.benchmark.causal)} with a broken step, "
             f"{len(self.benchmark.coverage)} with steps left out",
             "",
             *self.table(index),
-            *spending_lines(asks, self.config.judge, self.config.spend, who),
+            *asking_lines(asks, scored, self.config.judge, self.config.spend, who),
         ]
 
     def inputs(self) -> dict[str, str]:

@@ -13,6 +13,7 @@ from tiny_models import saved, tiny
 from faithscope import interp
 from faithscope.experiments.config.base import ConfigError
 from faithscope.experiments.config.load import load_config
+from faithscope.experiments.engine.models.model_files import files_of
 from faithscope.experiments.engine.traces.config import TracesConfig
 from faithscope.experiments.engine.traces.forecast import (
     BLOCK,
@@ -24,7 +25,7 @@ from faithscope.experiments.engine.traces.forecast import (
     WATCHED,
     WEIGHTS,
     Work,
-    files_of,
+    memory_of,
     work,
 )
 from faithscope.experiments.engine.traces.plan import TracePlan, plan
@@ -221,15 +222,15 @@ def test_memory_is_that_of_weights_keys_and_values_and_of_a_forward(folder: Path
     held = sum(x.nbytes for pair in cache.layers.values() for x in pair)
     assert files.token_bytes(4) == held // 100
     small, larger = (Work(1, 100, 1, 100, longest=n) for n in (100, 1_100))
-    told = files.memory(small, "auto")
+    told = memory_of(files, small, "auto")
     assert told is not None
     assert told > CODE + held + 4 * (files.parameters or 0)
     # masks of booleans, for each of a forward's tokens
-    assert files.memory(larger, "auto") == told + 3 * CHUNK * 1_000
+    assert memory_of(files, larger, "auto") == told + 3 * CHUNK * 1_000
     # the tokens behind numbers all have logits
     behind = 12 * CHUNK * files.config["vocab_size"]
-    assert files.memory(small, "auto", number=True) == told + behind
-    assert files_of("nobody/nothing").memory(small, "auto") is None
+    assert memory_of(files, small, "auto", number=True) == told + behind
+    assert memory_of(files_of("nobody/nothing"), small, "auto") is None
 
 
 def test_the_engines_numbers_are_those_that_are_foretold_with(llama: Model) -> None:
@@ -258,6 +259,6 @@ def test_the_memory_of_a_long_chain_is_what_its_process_takes(folder: Path, prob
     made = planned(folder, **changes)
     (size,) = [made.size(item) for item in made.items]
     foretold = work(probe, size, made.config.settings(probe), None, 10)
-    told = files_of(str(folder / "long")).memory(foretold, "auto", number=True)
+    told = memory_of(files_of(str(folder / "long")), foretold, "auto", number=True)
     measured = peak_of("run", str(folder / "forecast.yaml"), "--shard", "1/2")
     assert told == pytest.approx(measured, rel=0.2)

@@ -25,9 +25,9 @@ from faithscope.experiments.data.tasks import LoadSettings, get_task
 from faithscope.experiments.data.traces import TraceSettings, make_traces
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.models import loading
+from faithscope.experiments.engine.models.model_files import files_of
 from faithscope.experiments.engine.store import Store, read_records
 from faithscope.experiments.engine.traces import writers
-from faithscope.experiments.engine.traces.forecast import files_of
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.interp.backends import Backend, BackendLost, choice
 from faithscope.interp.backends.choice import Device

@@ -5,6 +5,12 @@ from __future__ import annotations
 
 from faithscope.experiments.engine.forms.tasks import ItemPrompt
 from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.models.hours import (
+    Replies,
+    asking_lines,
+    costs_of,
+    replies_lines,
+)
 from faithscope.experiments.engine.models.judging import Judging
 from faithscope.experiments.engine.models.prices import spending_lines
 from faithscope.experiments.engine.planfile import missing
@@ -92,6 +98,8 @@ def step_asks(whole: RfUnits, index: Index, pair: Pair, judge: str) -> list[Item
 
 
 _NOT_YET = "(not written yet)"
+SHORT = 1_000
+"""Tokens of an output for which hours are said, besides the most that the config allows."""
 _UNWRITTEN: dict[Condition, Output] = dict.fromkeys(
     CONDITIONS, Output(_NOT_YET, _NOT_YET, _NOT_YET, "complete")
 )
@@ -107,7 +115,8 @@ def run_lines(whole: RfUnits, index: Index) -> list[str]:
 
 
 def _writing_lines(whole: RfUnits, index: Index) -> list[str]:
-    """States calls, tokens and cost of the outputs of models behind APIs."""
+    """States calls, tokens and cost of the outputs of models behind APIs, and the hours of those
+    here."""
     asks: dict[str, list[Ask | Writing]] = {
         name: [
             writing_of(pair, condition, subject.system)
@@ -116,27 +125,40 @@ def _writing_lines(whole: RfUnits, index: Index) -> list[str]:
             if stage in missing(index, pair)
         ]
         for name, subject in whole.subjects.items()
-        if subject.asked is not None
     }
-    return spending_lines(asks, whole.config.api, whole.config.spend, "model")
+    here = {
+        costs: [
+            Replies.of(asks[name], n)
+            for n in sorted({min(SHORT, s.max_new_tokens), s.max_new_tokens})
+        ]
+        for name, s in whole.subjects.items()
+        if s.asked is None and (costs := costs_of(name, s.device, s.dtype, s.quantize))
+    }
+    return [
+        *spending_lines(asks, whole.config.api, whole.config.spend, "model"),
+        *replies_lines(here, whole.config.generate.batch_size, "model"),
+    ]
 
 
 def _judging_lines(whole: RfUnits, index: Index) -> list[str]:
-    """States calls, tokens and cost of the judges behind APIs.
+    """States calls, tokens and cost of the judges behind APIs, and the hours of those here.
 
     An output that is not written yet counts as one of a few words: its own tokens come on top.
     """
-    pairs, apis = whole.pairs, whole.config.apis
-    asks = judging_whole(whole).pending(index, dict.fromkeys(apis, pairs))
+    pairs, judges = whole.pairs, whole.config.judge.model
+    asks = judging_whole(whole).pending(index, dict.fromkeys(judges, pairs))
+    scored: dict[str, list[Ask | Writing]] = {}
     unwritten = {
         p.key("") for p in pairs if outputs_of(index, p, whole.config.paper_compat) is None
     }
     unread = 0
-    for judge in (judge for judge in whole.config.per_step.judge if judge in apis):
-        asks[judge] += judging_by_step(whole, judge).pending(index, {judge: pairs})[judge]
+    for judge in whole.config.per_step.judge:
+        of = {judge: pairs}
+        asks[judge] += judging_by_step(whole, judge).pending(index, of)[judge]
+        scored |= judging_by_step(whole, judge).pending(index, of, "scored")
         stage = steps_stage(judge, "generated")
         unread += sum(p.key("") in unwritten and stage in p.units for p in pairs)
-    lines = spending_lines(asks, whole.config.judge, whole.config.spend)
+    lines = asking_lines(asks, scored, whole.config.judge, whole.config.spend)
     if lines and unwritten:
         each = max(s.max_new_tokens for s in whole.subjects.values())
         lines.append(

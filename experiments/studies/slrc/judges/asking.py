@@ -16,9 +16,9 @@ from faithscope.experiments.engine.forms.own import CHAIN_PLACES
 from faithscope.experiments.engine.forms.tasks import ChainView, ItemPrompt
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
+from faithscope.experiments.engine.models.hours import asking_lines
 from faithscope.experiments.engine.models.judges import STAGES, check_stages, decides, stage_of
 from faithscope.experiments.engine.models.judging import Judging
-from faithscope.experiments.engine.models.prices import spending_lines
 from faithscope.experiments.engine.planfile import Planned, missing
 from faithscope.experiments.engine.traces.units import TRACE
 from faithscope.experiments.engine.units import NOTHING_ASKED, Key, UnitIds
@@ -192,7 +192,8 @@ class JudgedUnits:
             return []
         asks = {judge: list(also.get(judge, ())) for judge in self.config.judges.model}
         counts: dict[tuple[str, str], list[int]] = {}
-        for stage, (_, judge, form) in self.stages.items():
+        scored: dict[str, list[Ask | Writing]] = {judge: [] for judge in asks}
+        for stage, (reading, judge, form) in self.stages.items():
             planned = [item for item in items if stage in item.units]
             pending = [
                 prompt.ask
@@ -201,7 +202,7 @@ class JudgedUnits:
                 for prompt in self._asks(index, item, judge, stage)
                 if not prompt.lacks
             ]
-            asks[judge] += pending
+            (scored if reading == "scored" else asks)[judge] += pending
             chains, left = counts.get((judge, form), (0, 0))
             counts[judge, form] = [max(chains, len(planned)), left + len(pending)]
         rows = [(*way, *n) for way, n in counts.items()]
@@ -212,7 +213,7 @@ class JudgedUnits:
                 f"{guessed} chains are not written yet: taken for {GUESS.steps} steps of "
                 f"{GUESS.tokens} tokens"
             )
-        return ["", *lines, *spending_lines(asks, self.config.judges, self.config.spend)]
+        return ["", *lines, *asking_lines(asks, scored, self.config.judges, self.config.spend)]
 
 
 def without_open(prompts: Sequence[ItemPrompt]) -> list[ItemPrompt]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from faithscope.experiments.analysis.statistics.label_probes import class_of, is_label
 from faithscope.experiments.config.base import ConfigError
-from faithscope.experiments.engine.traces.forecast import files_of
+from faithscope.experiments.engine.models.model_files import files_of
 from faithscope.experiments.engine.traces.units import Item
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.judges.asking import JudgedUnits
