@@ -165,3 +165,10 @@ def test_texts_that_probes_write_follow_their_settings() -> None:
     ] == [1, 2]
     assert PROBES["attention"].texts(size, PROBES["attention"].settings()) == []
     assert sum(t.n for t in PROBES["resample"].texts(size, PROBES["resample"].settings())) == 60
+
+
+@pytest.mark.parametrize(
+    "name", ["/a/b/c.gguf", "./x.gguf", "~/x/y", "a..b/c", "org/na me", "w.gguf"]
+)
+def test_names_of_no_repository_are_looked_up_nowhere(name: str) -> None:
+    assert costs_of(name, "auto") is None

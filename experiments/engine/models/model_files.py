@@ -10,6 +10,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from faithscope.experiments.engine.models.at_hand import is_of_hub
 from faithscope.interp.schemes import SCHEMES
 from faithscope.interp.sources import PACKAGED, converted
 from faithscope.probes.probe import Size
@@ -103,9 +104,15 @@ def files_of(model: str) -> ModelFiles:
     if scheme in SCHEMES:
         return ModelFiles(SCHEMES[scheme].locate(rest))
     path = Path(model).expanduser()
-    if path.is_dir() or scheme == "api":
-        return ModelFiles(path if path.is_dir() else None)
+    if path.is_dir():
+        return ModelFiles(path)
+    if not is_of_hub(model):
+        return ModelFiles(None)
     from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
 
-    found = try_to_load_from_cache(model, "config.json") if "/" in model else None
+    try:
+        found = try_to_load_from_cache(model, "config.json")
+    except HFValidationError:
+        found = None  # loading says what is wrong with the name
     return ModelFiles(Path(found).parent if isinstance(found, str) else None)
