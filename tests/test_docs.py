@@ -142,10 +142,14 @@ def test_every_page_that_is_named_is_there() -> None:
 def test_pages_are_printed_and_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["docs"]) == 0
     listed = capsys.readouterr().out
-    pages = dict(re.split(r" {2,}", line, maxsplit=1) for line in listed.splitlines())
+    assert listed.startswith("Start here:\n  index ")
+    lines = [line for line in listed.splitlines() if line.startswith("  ")]
+    pages = dict(re.split(r" {2,}", line.strip(), maxsplit=1) for line in lines)
     assert pages["given"] == "Chains that were written elsewhere"
+    assert sorted(pages) == sorted(docs.names())
+    assert len(lines) == len(pages), "a page is listed once"
     # titles stand below one another
-    starts = {line.index(pages[line.split()[0]]) for line in listed.splitlines()}
+    starts = {line.index(pages[line.split()[0]]) for line in lines}
     assert len(starts) == 1
     for name in ("measures/filler", "filler", "docs/measures/filler.md"):
         assert execute(["docs", name]) == 0
@@ -159,14 +163,41 @@ def test_pages_are_printed_and_listed(capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize(
     ("page", "said"),
     [
-        ("givn", "no page 'givn'; did you mean 'given'?"),
+        ("givn", "no page 'givn', and no page has the word; did you mean 'given'?"),
         ("slrc", "'slrc' may be measures/slrc or papers/slrc; give the whole name"),
-        ("zzz", "no page 'zzz'; `faithscope docs` lists all pages"),
+        ("zzz", "no page 'zzz', and no page has the word; `faithscope docs` lists all pages"),
     ],
 )
 def test_a_page_that_is_not_there(page: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["docs", page]) == 2
     assert capsys.readouterr().err == f"error: docs: {said}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "page"),
+    [
+        (["install"], "first_hour"),
+        (["GPU"], "cluster"),
+        (["jsonl"], "given"),
+        (["qwen"], "rfeval_models"),
+        (["slurm"], "cluster"),
+        (["questions"], "own_questions"),
+        (["necessity"], "glossary"),
+        (["own", "cue"], "cues"),
+        (["chain", "elsewhere"], "given"),
+    ],
+)
+def test_words_are_found_on_the_pages_about_them(
+    words: list[str], page: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(["docs", *words]) == 0
+    found = [line.split()[0] for line in capsys.readouterr().out.splitlines() if line[0] != " "]
+    assert page in found[:3]
+
+
+def test_words_that_meet_nowhere_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["docs", "necessity", "zzz"]) == 2
+    assert "no section of a page has all of 'necessity', 'zzz'" in capsys.readouterr().err
 
 
 def test_a_page_opens_in_a_browser(

@@ -18,7 +18,7 @@ BUDGETS = {
     "interventions": 4_000,
     "probes": 15_500,
     "experiments/analysis": 17_600,
-    "experiments/cli": 2_700,
+    "experiments/cli": 3_080,
     "experiments/config": 1_650,
     "experiments/data": 12_100,
     "experiments/engine": 14_400,

@@ -24,6 +24,7 @@ from typing import Annotated
 import typer
 
 from faithscope.experiments.cli import cluster, docs, folders, machine, new, reproduce, run, views
+from faithscope.experiments.cli.help import Grouped
 from faithscope.experiments.config.study import STUDIES, register_installed
 from faithscope.experiments.console import DONE, INTERRUPTED, complain
 from faithscope.experiments.files import MORE_OPEN_FILES
@@ -31,12 +32,14 @@ from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interp.extensions import extensions, why_broken
 
 _NO_MEMORY = re.compile("map segment|cannot allocate memory", re.I)
+_EXTRA = re.compile(r"unexpected extra argument\S* \((.*)\)")
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
 """Errors of a disk that is full or may not be written; they are reported without a traceback."""
 _TOO_MANY_FILES = f"this process may open no more files; {MORE_OPEN_FILES} and go on"
 
 app = typer.Typer(
     name="faithscope",
+    cls=Grouped,
     help="Measure whether a language model uses the chain of thought it writes.",
     no_args_is_help=True,
     add_completion=False,
@@ -152,8 +155,15 @@ def _usage(error: typer.TyperException) -> str:
     if option and message.startswith("No such option"):
         names = [n for p in context.command.params for n in p.opts] if context else []
         known = [*names, "--help"]
+        if "--set" in names and "." in (key := option.lstrip("-").replace("-", "_")):
+            return f"{where}: {option!r} is no option; keys of the config: --set {key}=VALUE"
         guess = did_you_mean(option, known) or f"; known: {', '.join(known)}"
         return f"{where}: unknown option {option!r}{guess}"
+    extra = _EXTRA.search(message)
+    if extra and context and "--set" in [n for p in context.command.params for n in p.opts]:
+        sets = " ".join(f"--set {word}" for word in extra[1].split() if "=" in word)
+        if sets:
+            return f"{where}: {message[:1].lower()}{message[1:]}; keys of the config: {sets}"
     if commands and message.startswith("No such command"):
         # click may add a guess of its own after the name of the command
         named = re.match(r"""No such command (['"])(.*?)\1""", message)

@@ -1,4 +1,5 @@
-"""Command `faithscope docs`: pages of the documentation, from the installed package.
+"""Command `faithscope docs`: pages of the documentation, from the installed package, and where in
+them words are found.
 
 Pages are Markdown files. A terminal shows them formatted, a pipe gets the file's text, and `--open`
 writes all of them as HTML into the cache and opens one in a browser.
@@ -6,10 +7,13 @@ writes all of them as HTML into the cache and opens one in a browser.
 
 from __future__ import annotations
 
+import math
 import re
 import sys
+import textwrap
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
@@ -28,32 +32,174 @@ table { border-collapse: collapse; display: block; overflow-x: auto; }
 td, th { border: 1px solid #8888; padding: .25rem .5rem; text-align: left; }
 pre { overflow-x: auto; } img { max-width: 100%; }"""
 
+_LINK = re.compile(r"- \[.*?\]\((\w+)\.md\)", re.M)
+_ENTRY = re.compile(r"^(.+)\n: (.+)", re.M)
+"""An entry of the glossary: word, and the first line of what it means."""
+_FOLDERS = ("measures", "studies", "papers")
+_LONG = ("configuration", "columns", "deviations", "commands")
+"""Pages made from code, which have a line on everything: they come after those that explain."""
+_FEW, _MOST = 4, 12
+"""Pages below which more sections of each are shown, and most sections that are shown."""
+
 commands = typer.Typer(rich_markup_mode=None)
 
 
 @commands.command()
 def docs(
-    page: Annotated[
-        str | None, typer.Argument(metavar="PAGE", help="A page's name; without it, lists all.")
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PAGE|WORD…",
+            help="A page's name, to print it; or words to find; without either, lists all pages.",
+        ),
     ] = None,
     browser: Annotated[
         bool, typer.Option("--open", help="Open the page in a browser instead of printing it.")
     ] = False,
 ) -> int:
-    """List the pages of the documentation, or print one."""
+    """Print a page of the documentation, or find words in it."""
     known = names()
-    if page is None and not browser:
+    if not words and not browser:
         width = max(map(len, known))
-        for name in known:
-            to_output(f"{name:<{width}}  {title(name)}")
-        say("faithscope docs PAGE prints one of them")
+        for group, pages in grouped(known).items():
+            to_output(f"{group}:")
+            for name in pages:
+                to_output(f"  {name:<{width}}  {title(name)}")
+        say("faithscope docs PAGE prints one of them, faithscope docs WORD finds a word in all")
         return DONE
-    name = named(page or "index", known)
-    if browser:
+    page = words[0] if words and len(words) == 1 else None
+    name = "index" if not words else named(page, known) if page else None
+    if name is None:
+        if browser:
+            raise UserError(f"docs: no page {' '.join(words or [])!r}; --open needs a page's name")
+        _show_found(words or [], known)
+    elif browser:
         to_output(_opened(name, known))
     else:
         _show(text(name))
     return DONE
+
+
+def grouped(known: list[str]) -> dict[str, list[str]]:
+    """Heading -> names of pages below it: where to start, the groups of the guides, the reference,
+    and the folders of pages. A page is listed once."""
+    groups = {"Start here": ["index", "first_hour", "guides"]}
+    for line in text("guides").splitlines():
+        if line.startswith("## "):
+            group = groups.setdefault(line.removeprefix("## "), [])
+        elif link := _LINK.match(line):
+            group.append(link[1])
+    groups["Reference"] = ["reference", *_LINK.findall(text("reference"))]
+    for name in known:
+        folder = name.rpartition("/")[0] or name
+        groups.setdefault(folder.capitalize() if folder in _FOLDERS else "More", []).append(name)
+    left = set(known)
+    once = {}
+    for group, pages in groups.items():
+        once[group] = [p for p in dict.fromkeys(pages) if p in left]
+        left -= {*pages}
+    return {group: pages for group, pages in once.items() if pages}
+
+
+class Found(NamedTuple):
+    """A section of a page that has all words that were looked for."""
+
+    page: str
+    heading: str
+    line: str
+    """The first of its sentences that has one of them."""
+    weight: float
+
+
+def find(words: Sequence[str], known: Sequence[str]) -> list[Found]:
+    """The sections in which all words occur, the likeliest first: one of each page, or several
+    where few pages have any. A word is found where it begins a word of the page.
+
+    Titles count most, then headings, then how often the words occur in how short a section."""
+    patterns = [
+        re.compile(rf"(?<![^\W_]){re.escape(form)}", re.I)
+        for form in (_stem(word) for word in words)
+    ]
+    found = []
+    for page in known:
+        of_page = f"{page} {title(page)}"
+        for heading, body in _sections(text(page)):
+            whole = f"{of_page}\n{heading}\n{body}"
+            if not all(pattern.search(whole) for pattern in patterns):
+                continue
+            counts = [len(pattern.findall(body)) for pattern in patterns]
+            in_titles = sum(bool(p.search(of_page)) for p in patterns)
+            in_headings = sum(bool(p.search(heading)) for p in patterns)
+            if not (min(counts) or in_headings):
+                continue
+            often = sum(math.log1p(n) for n in counts) / math.log2(64 + len(body) / 20)
+            lines = [f"{word}: {meaning}" for word, meaning in _ENTRY.findall(body)]
+            defined = next((x for x in lines if any(p.match(x) for p in patterns)), "")
+            line = defined or next(
+                (x for x in _sentences(body) if any(p.search(x) for p in patterns)), ""
+            )
+            found.append(
+                Found(
+                    page,
+                    heading,
+                    line,
+                    8 * (in_titles + 2 * bool(defined)) + 4 * in_headings + 6 * often,
+                )
+            )
+    found.sort(key=lambda of: (of.page in _LONG, -of.weight))
+    first = {of.page: of for of in reversed(found)}
+    best = [of for of in found if first[of.page] is of]
+    return best if len(best) >= _FEW else [*best, *(of for of in found if first[of.page] is not of)]
+
+
+def _stem(word: str) -> str:
+    """The word without the ending of a plural, so that `judges` finds `judge`."""
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def _sections(markdown: str) -> Iterator[tuple[str, str]]:
+    """(heading, text below it) of a page; code counts as text."""
+    heading, body, fenced = "", list[str](), False
+    for line in markdown.splitlines():
+        fenced ^= line.startswith("```")
+        if line.startswith("#") and not fenced:
+            yield heading, "\n".join(body)
+            heading, body = line.lstrip("# ").replace("`", ""), []
+        else:
+            body.append(line)
+    yield heading, "\n".join(body)
+
+
+def _sentences(body: str) -> Iterator[str]:
+    """The sentences of a section, without those of tables and code."""
+    for paragraph in body.split("\n\n"):
+        if not paragraph.lstrip("\n").startswith(("|", "```", "    ", "<!--")):
+            yield from re.split(r"(?<=[.:]) ", " ".join(paragraph.split()))
+
+
+def _show_found(words: Sequence[str], known: list[str]) -> None:
+    """Prints where words occur.
+
+    Raises:
+        UserError: they occur nowhere.
+    """
+    found = find(words, known)
+    if not found:
+        every = [*known, *(name.rpartition("/")[2] for name in known)]
+        guess = did_you_mean(words[0].lower(), every) if len(words) == 1 else ""
+        what = (
+            f"no page {words[0]!r}, and no page has the word"
+            if len(words) == 1
+            else (f"no section of a page has all of {', '.join(map(repr, words))}")
+        )
+        raise UserError(f"docs: {what}{guess or '; `faithscope docs` lists all pages'}")
+    width = max(len(of.page) for of in found[:_MOST])
+    for of in found[:_MOST]:
+        to_output(f"{of.page:<{width}}  {of.heading}")
+        if of.line:
+            to_output(f"{'':<{width}}    {textwrap.shorten(of.line.strip(' -*>'), 76)}")
+    more = len(found) - _MOST
+    say("faithscope docs PAGE prints one of them" + (f"; {more} more were found" * (more > 0)))
 
 
 def names() -> list[str]:
@@ -63,22 +209,20 @@ def names() -> list[str]:
     return sorted(shipped, key=lambda name: ("/" in name, name))
 
 
-def named(page: str, known: list[str]) -> str:
-    """The name of the page that a user means by `given`, `docs/given.md` or `rfeval`.
+def named(page: str, known: list[str]) -> str | None:
+    """The name of the page that a user means by `given`, `docs/given.md` or `rfeval`; None if
+    there is none.
 
     Raises:
-        UserError: there is no such page, or several end in this name.
+        UserError: several end in this name.
     """
     word = page.lower().removeprefix("docs/").removesuffix(".md")
     if word in known:
         return word
     ends = [name for name in known if name.endswith(f"/{word}")]
-    if len(ends) == 1:
-        return ends[0]
-    if ends:
+    if len(ends) > 1:
         raise UserError(f"docs: {page!r} may be {' or '.join(ends)}; give the whole name")
-    guess = did_you_mean(word, [*known, *(name.rpartition("/")[2] for name in known)])
-    raise UserError(f"docs: no page {page!r}{guess or '; `faithscope docs` lists all pages'}")
+    return ends[0] if ends else None
 
 
 def title(name: str) -> str:

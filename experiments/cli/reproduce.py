@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 commands = typer.Typer(rich_markup_mode=None)
 LIST, ALL = "list", "all"
+_WIDTH = 100
+"""Characters of a line where the output is no terminal."""
 
 
 @commands.command()
@@ -52,6 +55,10 @@ def reproduce(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be done; read no weights.")
     ] = False,
+    whole: Annotated[
+        bool,
+        typer.Option("--long", help="With list: prices, and what each config needs, in full."),
+    ] = False,
 ) -> int:
     """Put a paper's printed table beside your own numbers.
 
@@ -67,7 +74,8 @@ def reproduce(
         _refuse(LIST, {"--set": overrides, "--limit": limit, "--dry-run": dry_run})
         chosen = [paper_of(name) for name in ([] if runs else extra)] or list(papers().values())
         read = Runs(run_folders([*runs, *extra] if runs else []))
-        return _list(chosen, read)
+        return _list(chosen, read, whole)
+    _refuse(what, {"--long": whole})
     if extra and not runs:
         raise UserError(f"reproduce {what}: {extra[0]!r} is one thing too many; runs follow --from")
     if what == ALL:
@@ -179,7 +187,7 @@ def _all(runs: Runs, out: Path) -> int:
     return DONE if any(table.has_numbers for table in tables) else FAILED_ITEMS
 
 
-def _list(chosen: Sequence[Paper], runs: Runs) -> int:
+def _list(chosen: Sequence[Paper], runs: Runs, whole: bool) -> int:
     from faithscope.experiments.analysis.published.listing import listed
 
     tables = [
@@ -187,5 +195,8 @@ def _list(chosen: Sequence[Paper], runs: Runs) -> int:
     ]
     for line in _left(tables, runs):
         say(f"passed over: {line}")
-    to_output("\n".join(listed(chosen, tables)))
+    width = None if whole else shutil.get_terminal_size((_WIDTH, 0)).columns
+    to_output("\n".join(listed(chosen, tables, width)))
+    if not whole:
+        say("--long says hours, dollars, and what each config needs and how to get it")
     return DONE

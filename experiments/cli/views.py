@@ -10,23 +10,33 @@ import typer
 from faithscope.experiments.console import RunFolder, to_output
 from faithscope.interp.errors import UserError, did_you_mean
 
-LISTED = ("models", "tasks", "probes", "prompts", "configs", "runs")
+LISTED = {
+    "configs": "shipped configs: studies, and tables of papers",
+    "models": "names that model.name and judge.model take",
+    "tasks": "names that tasks takes",
+    "probes": "names that probes takes: the measures",
+    "prompts": "forms that a judge can be asked",
+    "runs": "your runs, and how far they are",
+}
+"""What can be listed, and what it is."""
 commands = typer.Typer(rich_markup_mode=None)
 
 
 @commands.command("list")
 def list_(
-    what: Annotated[str, typer.Argument(metavar="|".join(LISTED))],
+    what: Annotated[str | None, typer.Argument(metavar="|".join(LISTED))] = None,
     folder: Annotated[
         str, typer.Option("--out", metavar="DIR", help="With runs: the folder that holds them.")
     ] = "runs",
 ) -> int:
     """List what a config can name, shipped configs, or runs."""
     # each list imports only what it needs, since some libraries take long to import
-    if what not in LISTED:
+    if what is None:
+        rows = [(f"faithscope list {name}", note) for name, note in LISTED.items()]
+    elif what not in LISTED:
         known = did_you_mean(what, LISTED) or f"; known: {', '.join(LISTED)}"
         raise UserError(f"cannot list {what!r}{known}")
-    if what == "models":
+    elif what == "models":
         from faithscope.experiments.config.model import model_rows
 
         rows = model_rows()

@@ -91,14 +91,14 @@ def model_rows() -> list[tuple[str, str]]:
     """(name, description) of every built-in model and of every form of name, for
     `faithscope list models`."""
     return [
+        ("ORG/NAME", "any causal language model of the Hugging Face hub"),
+        ("FOLDER", "what save_pretrained wrote"),
+        ("FILE.gguf", "a GGUF file, dequantised at load"),
+        ("api:PROVIDER/MODEL", "a model behind an API, of which only what it writes is to be had"),
+        *((f"bundled:{name}", f"{p.note} ({p.licence})") for name, p in PACKAGED.items()),
         *(
             (f"{scheme}:{name}", summary)
             for scheme, s in SCHEMES.items()
             for name, summary in s.models().items()
         ),
-        *((f"bundled:{name}", f"{p.note} ({p.licence})") for name, p in PACKAGED.items()),
-        ("ORG/NAME", "any causal language model of the Hugging Face hub"),
-        ("FOLDER", "what save_pretrained wrote"),
-        ("FILE.gguf", "a GGUF file, dequantised at load"),
-        ("api:PROVIDER/MODEL", "a model behind an API, of which only what it writes is to be had"),
     ]

@@ -168,6 +168,7 @@ def check_model(whole: AnyPlan, model: str | None) -> None:
     known = list(dict.fromkeys(str(item.model) for item in whole.items))
     if model is not None and model not in known and not whole.prepares:
         guess = did_you_mean(model, known) or f"; there are {', '.join(known)}"
+        guess += f"; to measure another: --set model.name={model}"
         raise UserError(f"--model: no items of {model!r} are planned{guess}")
 
 

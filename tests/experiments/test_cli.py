@@ -12,6 +12,7 @@ import yaml
 from bad_input import refused, said_by
 
 from faithscope.experiments.cli import execute
+from faithscope.experiments.cli.help import OTHERS, PARTS
 
 
 def config(folder: Path) -> str:
@@ -40,7 +41,14 @@ def config(folder: Path) -> str:
          "--help"),
         (["run"], "error: faithscope run: missing argument 'config'; see faithscope run --help"),
         (["list", "task"], "error: cannot list 'task'; did you mean 'tasks'?"),
-        (["list", "xyz"], "error: cannot list 'xyz'; known: models, tasks, probes"),
+        (["list", "xyz"], "error: cannot list 'xyz'; known: configs, models, tasks, probes"),
+        (["run", "slrc", "--data.limit", "10"], "error: faithscope run: '--data.limit' is no "
+         "option; keys of the config: --set data.limit=VALUE"),
+        (["run", "slrc", "data.limit=10"], "error: faithscope run: got unexpected extra "
+         "argument(s) (data.limit=10); keys of the config: --set data.limit=10"),
+        (["run", "slrc", "--model", "a/b", "--set", "tasks=[planted]", "--set",
+          "model.name=planted:hint", "--dry-run"], "error: --model: no items of 'a/b' are planned; "
+         "there are planted:hint; to measure another: --set model.name=a/b"),
         (["run", "configs/quickstrat.yaml"], "error: configs/quickstrat.yaml: no such file; "
          "did you mean 'quickstart.yaml'?"),
         (["run", "quickstrat"], "error: quickstrat: no such file, nor a shipped config; "
@@ -127,7 +135,12 @@ def test_alone_it_says_what_there_is_and_no_summary_is_cut(
     assert execute([]) == 0
     out, err = capsys.readouterr()
     assert (out.startswith("Usage: faithscope"), err) == (True, "")
-    assert "..." not in out.split("Commands:")[1]
+    assert "..." not in out.split("Start here:")[1]
+    for part in PARTS:
+        assert f"\n{part.heading}:\n  {part.commands[0]} " in out
+        assert f"e.g. faithscope {part.example}\n" in out
+    # every command of ours has a place
+    assert OTHERS not in out
 
 
 def test_configs_are_copied_and_not_over_a_file_of_ones_own(

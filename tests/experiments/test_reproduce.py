@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -241,16 +242,19 @@ def test_a_table_whose_config_is_of_another_study_is_carried_out(tmp_path: Path)
 
 
 def test_list_has_every_table_with_what_it_needs() -> None:
-    said = said_by("reproduce", "list")
-    assert said.code == 0
+    short = said_by("reproduce", "list")
+    assert short.code == 0
     for paper in papers().values():
         for table in paper.tables:
-            assert f"{paper.name}.{table.name} " in said.out
+            assert f"{paper.name}.{table.name} " in short.out
+    assert max(map(len, short.out.partition("\n\n")[0].splitlines())) <= 100
+    assert re.search(r"^slrc.table4 +60 +\w", short.out, re.M)
+    assert re.search(r"^slrc.ed1 +4 +no measure +\w", short.out, re.M)
+    said = said_by("reproduce", "list", "slrc", "--long")
     assert "paper/slrc_attention (slrc.table4) needs" in said.out
     assert "train/table6 (slrc.table6) needs" in said.out
     assert "access to api:openai/gpt-5.4: LACKING: model 'openai/gpt-5.4': Unable" in said.out
-    of_one = said_by("reproduce", "list", "slrc").out
-    assert len([line for line in of_one.splitlines() if line.startswith("slrc.ed3 ")]) == 1
+    assert len([line for line in said.out.splitlines() if line.startswith("slrc.ed3 ")]) == 1
 
 
 def test_needs_name_files_that_are_not_here(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from faithscope.experiments.analysis.published.paper import Paper
 from faithscope.experiments.analysis.published.runs import Beside
@@ -10,16 +10,21 @@ from faithscope.experiments.analysis.published.sheet import aligned, score
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.models.needs import Need, needs
 
+SHORT = ("table", "cells", "lacks here", "what it shows")
 HEADINGS = ("table", "cells", "measured", "config", "GPU hours", "dollars", "here", "what it shows")
 UNKNOWN = "?"
 """Stands for hours or dollars that nothing says; `reproduce TABLE --dry-run` estimates dollars."""
 
 
-def listed(papers: Sequence[Paper], tables: Sequence[Beside]) -> Iterator[str]:
-    """Lines on every table of papers: first the tables, then what each config needs, then counts.
+def listed(
+    papers: Sequence[Paper], tables: Sequence[Beside], width: int | None = None
+) -> Iterator[str]:
+    """Lines on every table of papers.
 
     Args:
         tables: all tables of these papers, beside the runs that were given (or none).
+        width: characters of a line, for a line a table with what lacks in a word, and counts; None
+            for whole lines with prices, and what each config needs and where prices are from.
     """
     of_configs: dict[tuple[str, tuple[str, ...]], list[Need]] = {}
     for table in tables:
@@ -28,6 +33,12 @@ def listed(papers: Sequence[Paper], tables: Sequence[Beside]) -> Iterator[str]:
             loaded = load_config(config, list(sets), at_hand=False)
             of_configs[config, sets] = needs(loaded)
     here = {key for key, of in of_configs.items() if not any(need.lacking for need in of)}
+    if width is not None:
+        lines = aligned([SHORT, *(_short(table, of_configs) for table in tables)])
+        yield from (line if len(line) <= width else f"{line[: width - 1]}…" for line in lines)
+        yield ""
+        yield from (_count(paper, tables, here) for paper in papers)
+        return
     yield from aligned([HEADINGS, *(_row(table, here) for table in tables)])
     for (config, sets), of in of_configs.items():
         of_config = [
@@ -45,6 +56,16 @@ def listed(papers: Sequence[Paper], tables: Sequence[Beside]) -> Iterator[str]:
     yield from (f"{', '.join(names)}: {source}" for source, names in sources.items())
     yield ""
     yield from (_count(paper, tables, here) for paper in papers)
+
+
+def _short(table: Beside, needed: Mapping[tuple[str, tuple[str, ...]], list[Need]]) -> list[str]:
+    published, counts = table.published, score([table])
+    cells = f"{counts.measured} of {counts.cells}" if counts.measured else str(counts.cells)
+    lacks = "no measure"
+    if published.config:
+        of = needed[published.config, published.sets]
+        lacks = ", ".join(dict.fromkeys(n.kind for n in of if n.lacking)) or "nothing"
+    return [table.name, cells, lacks, published.title]
 
 
 def _row(table: Beside, here: set[tuple[str, tuple[str, ...]]]) -> list[str]:

@@ -23,6 +23,8 @@ class Need:
     what: str
     lacking: str = ""
     """Why this machine does not have it, with the remedy; empty where it has it."""
+    kind: str = "files"
+    """What it is, in a word: keys, weights, GPU, packages, files or data."""
 
 
 def needs(config: FolderConfig) -> list[Need]:
@@ -34,14 +36,14 @@ def _needs(config: FolderConfig) -> Iterator[Need]:
     models = models_of(config)
     weights = [name for name in models if is_of_hub(name)]
     for name in (m for m in models if m.startswith(API)):
-        yield Need(f"access to {name}", _of_service(name.removeprefix(API)))
+        yield Need(f"access to {name}", _of_service(name.removeprefix(API)), "keys")
     lacking = [name for name in weights if not hub.is_cached(name)]
     if weights:
         absent = f"{len(lacking)} of {len(weights)} are not in the cache, and " if lacking else ""
         problem = hub.unreachable() if lacking else None
         why = f"{absent}{problem}" if problem else ""
-        yield Need(f"weights of {', '.join(weights)}", why)
-        yield Need("a GPU", _no_gpu())
+        yield Need(f"weights of {', '.join(weights)}", why, "weights")
+        yield Need("a GPU", _no_gpu(), "GPU")
     settings = settings_of(config)
     if any(key[-1] == "quantize" and value for key, value in settings):
         yield _package("bitsandbytes", "quant")
@@ -57,7 +59,7 @@ def _needs(config: FolderConfig) -> Iterator[Need]:
     if _of_hub(config) and (("data", "path"), None) in settings:
         problem = hub.unreachable()
         more = "; copies in its cache are read, or give files: --set data.path=…"
-        yield Need("data sets of the hub", f"{problem}{more}" if problem else "")
+        yield Need("data sets of the hub", f"{problem}{more}" if problem else "", "data")
 
 
 def _of_hub(config: FolderConfig) -> bool:
@@ -79,7 +81,9 @@ def _of_service(name: str) -> str:
 
 def _package(module: str, extra: str) -> Need:
     there = find_spec(module) is not None
-    return Need(module, "" if there else f"{module} is not installed: {install_command(extra)}")
+    return Need(
+        module, "" if there else f"{module} is not installed: {install_command(extra)}", "packages"
+    )
 
 
 def _no_gpu() -> str:
