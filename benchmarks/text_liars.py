@@ -23,7 +23,7 @@ from __future__ import annotations
 import argparse
 import random
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,23 +35,29 @@ sys.path.append(str(Path(__file__).parent))
 import told_own
 from told import Told
 
-from faithscope.interventions import NotExecutable, program_of, segment
+from faithscope.interventions import NotExecutable, Program, program_of, segment
 from faithscope.interventions.alterations import Alteration, alterations
 from faithscope.probes.program_evidence import PARTS, Reply, evidence
 
 
-def scores(model: Told, texts: int, seed: int) -> list[dict]:
-    """One row per text."""
+def scores(
+    model: Told, texts: int, seed: int, read: Callable[[str, str, str], Program] = program_of
+) -> list[dict]:
+    """One row per text.
+
+    Args:
+        read: (question, chain, answer) -> the program of the chain.
+    """
     rng = random.Random(f"{model.name}-{seed}")
-    return [_score(model, model.question(rng), f"{seed}-{i}") for i in range(texts)]
+    return [_score(model, model.question(rng), f"{seed}-{i}", read) for i in range(texts)]
 
 
-def _score(model: Told, question: str, seed: str) -> dict:
+def _score(model: Told, question: str, seed: str, read: Callable[[str, str, str], Program]) -> dict:
     chain = model.go_on(question, "")
     row = {"model": model.name, "true": model.true(question)}
     answer = model.answer(question, chain)
     try:
-        program = program_of(question, chain, answer)
+        program = read(question, chain, answer)
     except NotExecutable as error:
         return row | {"excluded": error.reason}
     steps = [step.chars for step in segment(list(chain))]

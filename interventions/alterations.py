@@ -17,7 +17,8 @@ from itertools import combinations, pairwise
 from typing import Literal
 
 from faithscope.interventions.calculation import NUMBER
-from faithscope.interventions.program import WORDS, Input, Program
+from faithscope.interventions.number_words import in_words
+from faithscope.interventions.program import Input, Program
 from faithscope.interventions.sentences import Span
 
 Kind = Literal["near", "far", "pair", "all", "result", "words", "order", "restated"]
@@ -119,8 +120,9 @@ def with_values(text: str, inputs: Sequence[Input], values: Mapping[int, Fractio
 def written(value: Fraction, like: str) -> str:
     """A number in words if another is, else with as many decimal places, and with commas between
     thousands, as that has."""
-    if like.isalpha():
-        word = WORDS[int(value)] if value < len(WORDS) else str(value)
+    if like[0].isalpha():
+        whole = value.denominator == 1 and 0 <= value < 1_000_000
+        word = in_words(int(value)) if whole else str(value)
         return word.capitalize() if like[0].isupper() else word
     places = len(like.partition(".")[2])
     comma = "," if "," in like else ""

@@ -29,7 +29,7 @@ NO_NUMBER = "answer_is_no_number"
 MOST_BINDINGS = 512
 """Ways to bind the numbers of a text of which each is tried; of more, those in which at most two
 numbers come from elsewhere than in the likeliest way."""
-_MODULUS = re.compile(r"\bmod(?:ulo)?\s+(\d+)", re.IGNORECASE)
+MODULUS = re.compile(r"\bmod(?:ulo)?\s+(\d+)", re.IGNORECASE)
 _NAME = re.compile(r"(\w+)\s*[:=]\s*\Z")
 _PERCENT = re.compile(r"\s?(?:\\?%|per ?cent\b)")
 _THING = re.compile(r"[ -]?([a-zA-Z]{2,})")
@@ -48,7 +48,7 @@ _NEAR = 40
 """Number of characters before a number of the question that are searched for its name."""
 _RATES = ((0, Fraction(1, 100)), (100, -1), (1, -Fraction(1, 100)), (1, Fraction(1, 100)), (100, 1))
 """Other forms (a, b) of a percentage p, as a + b p: .2, 80, .8, 1.2 and 120 of 20 %."""
-_CONVERSIONS = frozenset(map(Fraction, (2, 7, 10, 12, 24, 52, 60, 100, 365, 1000)))
+CONVERSIONS = frozenset(map(Fraction, (2, 7, 10, 12, 24, 52, 60, 100, 365, 1000)))
 """Factors that a text may take from no number of the question, though it has them, too."""
 _NOTHING: Mapping[int, Fraction] = MappingProxyType({})
 
@@ -198,15 +198,37 @@ class Program:
         """The result of one statement on the given inputs and results before it."""
         values = []
         for source in binding[at]:
-            x: Fraction | None = source.value
-            if source.kind == "result":
-                x = results[source.at]
-            elif source.kind == "input":
-                x = changes.get(source.at, self.inputs[source.at].value)
-            if x is None:
+            if (x := self.value_of(source, changes, results)) is None:
                 return None
-            values.append(x if source.kind == "constant" else source.shift + source.scale * x)
+            values.append(x)
         return rounded(self.operations[at], self.operations[at].value(values), self.modulus)
+
+    def value_of(
+        self,
+        source: Source,
+        changes: Mapping[int, Fraction],
+        results: Sequence[Fraction | None],
+    ) -> Fraction | None:
+        """The value of a number of a statement on the given inputs and results."""
+        if source.kind == "constant":
+            return source.value
+        given = (
+            results[source.at]
+            if source.kind == "result"
+            else changes.get(source.at, self.inputs[source.at].value)
+        )
+        return None if given is None else source.shift + source.scale * given
+
+    def stated_in(
+        self, chain: str, inputs: Mapping[int, Fraction], forced: Mapping[int, Fraction]
+    ) -> tuple[Statement, ...]:
+        """What another chain of the same model states.
+
+        Args:
+            inputs: the values that its question has in place of others.
+            forced: the results that its first statements were given.
+        """
+        return operations_of(self.inputs, chain)
 
     def holds(self, at: int) -> bool:
         """Whether a statement's result is what its own numbers give."""
@@ -246,7 +268,7 @@ def inputs_of(question: str) -> tuple[Input, ...]:
     One number of the same things that is said twice ("3 boxes … the 3 boxes") is one input.
     """
     text = plain(question)
-    moduli = {m.start(1) for m in _MODULUS.finditer(text)}
+    moduli = {m.start(1) for m in MODULUS.finditer(text)}
     found = [(m.span(), as_number(m.group())) for m in numbers(text) if m.start() not in moduli]
     found += [(m.span(), Fraction(WORDS.index(m[1].lower()))) for m in _WORD.finditer(text)]
     given: dict[object, Input] = {}
@@ -301,14 +323,14 @@ def _sources(
             if operations[i].result * scale == number:
                 yield Source("result", i, number, scale=scale)
     for i, x in enumerate(inputs):
-        for shift, scale in _forms(x):
+        for shift, scale in forms_of(x):
             if shift + scale * x.value == number:
                 yield Source("input", i, number, Fraction(shift), Fraction(scale))
-    if number in _CONVERSIONS and stated.signs <= {"*", "/"}:
+    if number in CONVERSIONS and stated.signs <= {"*", "/"}:
         yield Source("constant", value=number)
 
 
-def _forms(given: Input) -> Sequence[tuple[Fraction | int, Fraction | int]]:
+def forms_of(given: Input) -> Sequence[tuple[Fraction | int, Fraction | int]]:
     return ((0, 1), *_RATES) if given.percent else ((0, 1),)
 
 
@@ -325,8 +347,8 @@ def program_of(question: str, reasoning: str, answer: str) -> Program:
     if not operations:
         raise NotExecutable(NO_OPERATION)
     said = {o.result * scale for o in operations for scale in (1, 100)}
-    said |= {number for o in operations for number in o.numbers} | _CONVERSIONS | {Fraction(1)}
-    said |= {shift + scale * i.value for i in inputs for shift, scale in _forms(i)}
+    said |= {number for o in operations for number in o.numbers} | CONVERSIONS | {Fraction(1)}
+    said |= {shift + scale * i.value for i in inputs for shift, scale in forms_of(i)}
     spans = [(o.start, o.end) for o in operations if o.expression is not None]
     text = plain(reasoning)
     for match in numbers(text):
@@ -339,6 +361,6 @@ def program_of(question: str, reasoning: str, answer: str) -> Program:
         )
         for at, stated in enumerate(operations)
     )
-    found = _MODULUS.search(plain(question))
+    found = MODULUS.search(plain(question))
     modulus = int(found[1]) if found else None
     return Program(inputs, operations, candidates, modulus, as_number(answer))

@@ -42,8 +42,6 @@ from faithscope.interventions import (
     NotWritable,
     Program,
     Trace,
-    operations_of,
-    program_of,
     retold,
 )
 from faithscope.interventions.alterations import PAIRS, WORDINGS, Alteration, alterations
@@ -54,6 +52,7 @@ from faithscope.probes.framing import WRITTEN_BY_ANOTHER, Asking, ask, by_anothe
 from faithscope.probes.framing import Reply as Asked
 from faithscope.probes.probe import Size, probe
 from faithscope.probes.program_evidence import PARTS, Evidence, Reply, agrees, evidence
+from faithscope.probes.program_reader import Written, read_by_any
 from faithscope.probes.readings import distributions
 from faithscope.probes.record import Record, is_right, number, record
 from faithscope.probes.settings import Execution, Seed, Settings
@@ -92,9 +91,14 @@ def _calls(size: Size, settings: Any) -> int:
     words=("cue", "asked"),
     calls=_calls,
     version=2,
+    reads_programs=True,
 )
 def interchange(
-    model: Model, trace: Trace, asking: Asking, settings: InterchangeSettings
+    model: Model,
+    trace: Trace,
+    asking: Asking,
+    settings: InterchangeSettings,
+    programs: Sequence[Written] = (),
 ) -> list[Record]:
     """One record; where nothing could be measured it only says why, in `excluded`.
 
@@ -118,6 +122,13 @@ def interchange(
     of changes of numbers under which the ways through it predict the answer, 0 for a step on no
     way; and `carried`, whether its own changed result leads where the text says.
 
+    `reader` is `rule`, or the model that wrote down the program of a chain which the rule cannot
+    read; `readers_agree` whether the program of a second model gives the same answers under every
+    change of numbers, None without one.
+
+    Args:
+        programs: replies of models that were asked for the program of the chain.
+
     Raises:
         FloatingPointError: naming the item, where the model's logits are not finite.
         NoRoom: a changed prompt does not fit the model's positions.
@@ -130,9 +141,10 @@ def interchange(
     if asking.asked.count(question) != 1:
         return _left_out(trace, settings, OTHER_QUESTION)
     try:
-        stated = program_of(question, text, trace.answer)
+        chain = read_by_any(trace, programs)
     except NotExecutable as error:
         return _left_out(trace, settings, error.reason)
+    stated = chain.program
     seed = f"{settings.seed}-{trace.question.task}-{trace.question.id}"
     planned = alterations(stated, question, text, [s.chars for s in trace.steps], seed)
     altered = {
@@ -187,6 +199,8 @@ def interchange(
             n_inputs=len(stated.inputs),
             n_ways=len(found.routes),
             n_bindings=len(stated.bindings),
+            reader=chain.reader,
+            readers_agree=chain.agree(planned),
             **_steps(trace, stated, found),
             **more | added_costs([cost, more]),
         )
@@ -302,7 +316,8 @@ def _steps(trace: Trace, stated: Program, found: Evidence) -> dict[str, Any]:
     ways = {route: stated.before(route, found.binding) for route in found.routes}
     for outcome in found.outcomes:
         if outcome.part == "predicted":
-            again = operations_of(stated.inputs, outcome.reply.chain)
+            inputs, forced = outcome.alteration.inputs, outcome.alteration.forced
+            again = stated.stated_in(outcome.reply.chain, inputs, forced)
             if len(again) == n:
                 for k, one in enumerate(again):
                     holds_in[k].append(holds(one, stated.modulus))

@@ -140,6 +140,9 @@ class Probe:
     has all it needs in its two files."""
     listed: int = UNLISTED
     """Place of the probe in lists and tables; probes of one place are sorted by name."""
+    reads_programs: bool = False
+    """Whether the measure takes, as `programs`, what models wrote that read the chain as a program
+    (`probes.program_reader.Written`); none without such models."""
     version: int = 1
     """Version of the measure, raised when its numbers change on the same traces: records of a run
     are of one version. `tests/test_versions.py` fails if that was forgotten."""
@@ -182,16 +185,18 @@ def probe(
     samples_steps: bool = False,
     papers: tuple[str, ...] = (),
     listed: int = UNLISTED,
+    reads_programs: bool = False,
     version: int = 1,
 ) -> Callable[[F], F]:
     """Registers a function of (model, trace, asking, settings) under its own name.
 
-    The annotation of the function's last argument is the settings' class; for the rest see `Probe`.
+    The annotation of the function's fourth argument is the settings' class; for the rest see
+    `Probe`.
     """
 
     def register(function: F) -> F:
-        *_, last = inspect.signature(function).parameters.values()
-        settings = function.__globals__[last.annotation]
+        fourth = list(inspect.signature(function).parameters.values())[3]
+        settings = function.__globals__[fourth.annotation]
         known = PROBES.get(function.__name__)
         if known is not None and known.measure.__module__ != function.__module__:
             raise ValueError(f"{function.__name__!r} is a probe of {known.measure.__module__}")
@@ -213,6 +218,7 @@ def probe(
             samples_steps,
             papers,
             listed,
+            reads_programs,
             version,
         )
         return function

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from faithscope.interventions import NotExecutable, Program, as_number, operations_of
+from faithscope.interventions import NotExecutable, Program, as_number
 from faithscope.interventions.alterations import Alteration
 from faithscope.interventions.program import Binding, holds
 from faithscope.interventions.statements import Statement
@@ -97,7 +97,7 @@ def evidence(
     Of the bindings that fit the text, the one under which most replies are predicted counts.
     """
     chains = [
-        operations_of(program.inputs, r.chain) if r.chain and not a.whole else ()
+        program.stated_in(r.chain, a.inputs, a.forced) if r.chain and not a.whole else ()
         for a, r in zip(altered, replies, strict=True)
     ]
     sure = _competence(program, [program.operations, *chains])

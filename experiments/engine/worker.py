@@ -142,7 +142,8 @@ class Worker(ABC, Generic[Item]):
         models = self.todo
         with self.meter:
             for model in models:
-                self.weights.drop_others(model)
+                if not model.startswith(API):
+                    self.weights.drop_others(model)
                 try:
                     self.do(model)
                 except BudgetSpent as spent:

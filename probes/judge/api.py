@@ -248,7 +248,7 @@ class ApiJudge:
         draw = ask.draw if isinstance(ask, Writing) else 1
         policy = CachePolicy(expiry=None, scopes={"draw": str(draw)} if draw > 1 else {})
         config = GenerateConfig()
-        if isinstance(ask, Ask) and self.structured == "schema":
+        if self.structured == "schema":
             config = held_to(ask, self.name)
         output, failure = None, None
         BODIES.set(bodies := [])

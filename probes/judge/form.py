@@ -201,6 +201,8 @@ class Writing:
     """(role, text) of the turns before the prompt, which is the user's turn."""
     draw: int = 1
     """Number of the draw of a reply to one prompt, from 1; each draw is cached separately."""
+    schema: Mapping[str, Any] | None = None
+    """JSON schema of a reply that is to be JSON, for services that hold their models to one."""
 
     @property
     def name(self) -> str:

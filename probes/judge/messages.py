@@ -79,13 +79,18 @@ def messages(ask: Ask | Writing, requested: str) -> list[ChatMessage]:
     return first + [by_role[turn["role"]](content=turn["content"]) for turn in turns]
 
 
-def held_to(ask: Ask, model: str) -> GenerateConfig:
-    """Settings with which the provider of `model` holds the reply to the form's JSON schema."""
+def held_to(ask: Ask | Writing, model: str) -> GenerateConfig:
+    """Settings with which the provider of `model` holds the reply to the JSON schema of the form,
+    or of a writing; none for a writing without one."""
     from inspect_ai.model import GenerateConfig, ResponseSchema
     from inspect_ai.util import JSONSchema
 
-    schema = JSONSchema.model_validate(parse.schema(ask, listed=True))
-    name = re.sub(r"[^\w-]", "_", ask.form.name, flags=re.A)[:64]
+    told = ask.schema if isinstance(ask, Writing) else parse.schema(ask, listed=True)
+    if told is None:
+        return GenerateConfig()
+    schema = JSONSchema.model_validate(told)
+    kind = "reply" if isinstance(ask, Writing) else ask.form.name
+    name = re.sub(r"[^\w-]", "_", kind, flags=re.A)[:64]
     strict = True if model.startswith(("openai/", "mistral/")) else None
     return GenerateConfig(
         response_schema=ResponseSchema(name=name, json_schema=schema, strict=strict)

@@ -68,6 +68,7 @@ SILENT = (
         "sycophancy.cues",
         *("spans", "spans.*", "*.spans", "*.spans.*", "attention.queries"),
         "data.split",
+        *("programs", "programs.*"),
         "report.cut",
         "report.least_label_mass",
         "api.steps_from",

@@ -284,6 +284,10 @@ class _TracesConfig(FolderConfig):
             return given
         return given.model_copy(update={"seed": self.seed})
 
+    def mends(self, probe: str) -> Collection[str]:
+        """Reasons for which a probe may leave out a given chain that the run can yet mend."""
+        return ()
+
     def of(self, model: str) -> Self:
         """The config as it holds for one model: an API model can be asked in one way only."""
         if not model.startswith(API):

@@ -230,11 +230,12 @@ class TracePlan(RunPlan[TracesConfig, Item]):
         key = item.units[stage]
         if key not in self._known_reasons:
             settings = self.config.of(item.model).settings(stage)
-            reason = known_exclusion(item, stage, settings, self._trace(item))
-            self._known_reasons[key] = reason
+            reason = known_exclusion(item, stage, settings, self.given_trace(item))
+            is_mended = reason in self.config.mends(stage)
+            self._known_reasons[key] = None if is_mended else reason
         return self._known_reasons[key]
 
-    def _trace(self, item: Item) -> Trace:
+    def given_trace(self, item: Item) -> Trace:
         """The trace of a given chain without ids, each stretch as one token."""
         assert item.given is not None
         unit, chain = item.units[TRACE], item.given.chain

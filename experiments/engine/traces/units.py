@@ -5,8 +5,9 @@ This module connects probes with tasks, config and traces, of which probes know 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.config.api import API, DECIDES, DECIDES_API
@@ -70,23 +71,25 @@ def measure(
     trace: Trace,
     config: TracesConfig,
     screens: dict[int, Screen] | None = None,
+    more: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[Record]:
     """The records of one probe of one trace; or a record of why its answers cannot be read.
 
     Args:
         screens: `id` of a trace -> its screen, which the probes of the trace share. A missing one
             is added.
+        more: what the probe takes besides, by name.
     """
     given = trace.origin.given
     if given is not None and (reason := unanswerable(probe, given.kind)):
         return [record(trace, probe, "", config.seed, excluded=reason)]
     asking = asking_for(model, task, trace)
     if not PROBES[probe].samples_steps:
-        return PROBES[probe].measure(model, trace, asking, config.settings(probe))
+        return PROBES[probe].measure(model, trace, asking, config.settings(probe), **more)
     own = Screen(model, trace, asking, config.steps.screen)
     screen = own if screens is None else screens.setdefault(id(trace), own)
     trace = trace.sampling(config.steps.sample, config.seed, screen.steps)
-    records = PROBES[probe].measure(model, trace, asking, config.settings(probe))
+    records = PROBES[probe].measure(model, trace, asking, config.settings(probe), **more)
     if (inclusion := trace.inclusion) is None:
         return records
     drawn = {"inclusion": inclusion, **screen.fields}

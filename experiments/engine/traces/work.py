@@ -76,9 +76,14 @@ class TraceWork(TextWorker[Item, Prompt]):
         batches: Mapping[str, Sequence[Sequence[Item]]],
         store: Store,
         meter: Meter | None = None,
+        stages: Sequence[str] | None = None,
     ) -> None:
+        """
+        Args:
+            stages: the stages that this worker does; None is the trace and every probe.
+        """
         self.config, self.settings = config, trace_settings(config)
-        stages = (TRACE, *config.probes)
+        stages = (TRACE, *config.probes) if stages is None else stages
         super().__init__(batches, stages, config.spend, config.token_budget, store, meter)
         self._announced: set[Key] = set()
         """Units that the progress meter was told to expect."""
@@ -87,7 +92,7 @@ class TraceWork(TextWorker[Item, Prompt]):
         return "traces" if stage == TRACE else f"{item.task} · {stage}"
 
     def stages_of(self, model: str) -> Sequence[str]:
-        return (TRACE, *self.config.of(model).probes)
+        return [s for s in (TRACE, *self.config.of(model).probes) if s in self.stages]
 
     def asked(self) -> Mapping[str, ApiSection]:
         return {model: self.config.api for model in self.todo}
@@ -136,6 +141,10 @@ class TraceWork(TextWorker[Item, Prompt]):
                 for item in some:
                     self._encode(subject, item)
                 self._probe(subject, some)
+
+    def more(self, item: Item) -> Mapping[str, Any]:
+        """Hook: what the probes of an item take besides model, trace, words and settings."""
+        return {}
 
     def _check_fit(self, model: interp.Model, items: Sequence[Item]) -> None:
         """
@@ -257,7 +266,8 @@ class TraceWork(TextWorker[Item, Prompt]):
 
         def job(unit: tuple[Item, str, Trace]) -> Callable[[interp.Model], Records]:
             item, name, trace = unit
-            return lambda m: storable(measure(name, m, item.of, trace, self.config, screens))
+            more = self.more(item)
+            return lambda m: storable(measure(name, m, item.of, trace, self.config, screens, more))
 
         try:
             results = self.fitting(

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Field,
     StrictBool,
@@ -20,7 +21,7 @@ from faithscope.experiments.config.api import HOW_FAST
 from faithscope.experiments.config.backend import WHERE
 from faithscope.experiments.config.base import AnyNumber, OneOrMany, Section
 from faithscope.experiments.config.comparison import ComparisonConfig
-from faithscope.experiments.config.judge import JudgeConfig, room_to_think
+from faithscope.experiments.config.judge import JudgeConfig, JudgeName, room_to_think
 from faithscope.experiments.config.model import SubjectName
 from faithscope.experiments.config.yaml_source import Key
 from faithscope.experiments.data.given.fine_cot import LabelSource
@@ -32,6 +33,8 @@ from faithscope.experiments.engine.traces.sections import (
     ModelConfig,
 )
 from faithscope.experiments.studies.slrc.stages import LEAST_LABEL_MASS
+from faithscope.probes import PROBES
+from faithscope.probes.program_reader import BY_READERS
 
 FORMS = ("step_judge", "faithful_judge", "c2_detection", "c2_localisation", "c2_coverage")
 GOOD = ("correct", "final_answer_correct", "faithful", "sound")
@@ -94,6 +97,25 @@ class JudgesConfig(JudgeConfig):
         if twice := next((n for i, n in enumerate(names) if n in names[:i]), None):
             raise ValueError(f".forms: two forms are named {twice!r}; name one once, or rename it")
         return self
+
+
+def _one_or_two(names: list[str]) -> list[str]:
+    if len(names) > 2:
+        raise ValueError(
+            f"names {len(names)} readers; name one, or two whose programs are compared"
+        )
+    return names
+
+
+class ProgramsConfig(JudgeConfig):
+    """Models that write down a chain in words as a program, where the rule of a probe that executes
+    chains (`interchange`) cannot read it, and the settings by which they are asked."""
+
+    KEY: ClassVar[str] = "programs"
+
+    model: Annotated[list[JudgeName], *OneOrMany, AfterValidator(_one_or_two)]
+    """One reader or two: a model here as in `model.name`, or `api:PROVIDER/MODEL`. Of two the first
+    counts that can read a chain, and how often their programs agree is reported."""
 
 
 class LabelsConfig(Section):
@@ -208,11 +230,15 @@ class RunConfig(TracesConfig):
         "detectors.uncertain",
         "detectors.paper_compat",  # the order of the options decides by itself what was asked
         "detectors.folds",
-        *(f"judges.{key}" for key in (*HOW_FAST, *WHERE)),
+        *(f"{of}.{key}" for of in ("judges", "programs") for key in (*HOW_FAST, *WHERE)),
     )
     SHOWN: ClassVar[tuple[str, ...]] = (*TracesConfig.SHOWN, "labels", "detectors")
 
-    OPTIONAL: ClassVar[Mapping[str, str]] = {"model": "name", "judges": "model"}
+    OPTIONAL: ClassVar[Mapping[str, str]] = {
+        "model": "name",
+        "judges": "model",
+        "programs": "model",
+    }
 
     model: ReadersConfig = ReadersConfig()
     traces: ChainsConfig = ChainsConfig()
@@ -221,6 +247,9 @@ class RunConfig(TracesConfig):
     reads the chains."""
     judges: JudgesConfig | None = None
     """Models that judge each chain, as a whole or step by step; null asks no judge."""
+    programs: ProgramsConfig | None = None
+    """Models that write down chains in words as programs; null leaves out what the rule of a probe
+    cannot read."""
     detectors: Annotated[DetectorsConfig | None, BeforeValidator(_all_detectors)] = None
     """FaithCoT-Bench's eleven detectors of unfaithful chains, which read the records of the probes
     `slrc`, `causal_effects`, `tracing`, `information` and `paraphrase` and of the forms
@@ -234,7 +263,10 @@ class RunConfig(TracesConfig):
         cls, values: dict[str, Any], asked: Collection[Key], shipped: bool
     ) -> dict[str, Any]:
         """Give judges behind an API room to think (`room_to_think`)."""
-        return room_to_think(super().as_asked(values, asked, shipped), asked, shipped, "judges")
+        values = super().as_asked(values, asked, shipped)
+        for key in ("judges", "programs"):
+            values = room_to_think(values, asked, shipped, key)
+        return values
 
     @model_validator(mode="before")
     @classmethod
@@ -247,8 +279,15 @@ class RunConfig(TracesConfig):
 
     @model_validator(mode="after")
     def _somebody_reads_or_judges(self) -> Self:
-        if self.judges is not None and (problem := self.judges.misfit()):
-            raise ValueError(problem)
+        for section in filter(None, (self.judges, self.programs)):
+            if problem := section.misfit():
+                raise ValueError(problem)
+        able = [name for name, probe in PROBES.items() if probe.reads_programs]
+        if self.programs is not None and not {*able} & {*self.probes}:
+            raise ValueError(
+                f"programs.model: no probe of the run reads programs; add {' or '.join(able)} to "
+                "probes, or take the section out"
+            )
         if self.writes_edits and self.judges is None:
             raise ValueError(
                 "detectors.edits.by is 'judge', and there is none; name one in judges.model"
@@ -281,6 +320,9 @@ class RunConfig(TracesConfig):
             )
         return self
 
+    def mends(self, probe: str) -> Collection[str]:
+        return BY_READERS if self.programs is not None and PROBES[probe].reads_programs else ()
+
     @property
     def writes_edits(self) -> bool:
         """Whether a judge writes edits of steps for detectors."""
@@ -304,6 +346,8 @@ class RunConfig(TracesConfig):
             notes.append("judges: none; step judge and faithful judge are left out")
         if self.judges is not None:
             notes += self.judges.short_of_thought(self.judges.model)
+        if self.programs is not None:
+            notes += self.programs.short_of_thought(self.programs.model)
         return notes
 
 

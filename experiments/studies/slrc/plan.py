@@ -20,7 +20,9 @@ from faithscope.experiments.engine.tallies.input_report import InputReport, Trun
 from faithscope.experiments.engine.traces.given import cuts_of, groups_of
 from faithscope.experiments.engine.traces.plan import TracePlan
 from faithscope.experiments.engine.traces.plan import plan as plan_of_traces
+from faithscope.experiments.engine.traces.stages import TRACE
 from faithscope.experiments.engine.units import Key
+from faithscope.experiments.studies.slrc import programs
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.detectors import plan as detectors
 from faithscope.experiments.studies.slrc.detectors.units import with_units
@@ -68,7 +70,8 @@ class ChainsPlan(RunPlan[RunConfig, Item]):
         judged = self.judged.lines(index, self.items, written)
         if self.traces is not None:
             detected = self._lines_of_detectors(index) if self.config.detectors else []
-            return [*self.traces.lines(index), *detected, *judged]
+            read = programs.lines(self.config, index, self._read, self.traces.given_trace)
+            return [*self.traces.lines(index), *read, *detected, *judged]
         steps = sum(len(item.chain.places) for item in self._unread)
         return [f"chains      {len(self.items)} with {steps} steps, of {self.source}", *judged]
 
@@ -128,7 +131,13 @@ class ChainsPlan(RunPlan[RunConfig, Item]):
         batches: dict[str, list[list[Any]]] = self.batches(subjects or [""], shard)
         phases: list[Any] = []
         if subjects:
-            phases.append(TraceWork(self.config, batches, store, meter))
+            later = programs.probes_of(self.config)
+            first = [s for s in (TRACE, *self.config.probes) if s not in later]
+            phases.append(TraceWork(self.config, batches, store, meter, first))
+            if later:
+                from faithscope.experiments.studies.slrc import programs_work
+
+                phases += programs_work.phases(self.config, batches, store, meter)
         if self.config.detectors is not None:
             to_shuffle = {
                 m: [[i for i in b if SHUFFLED in i.units] for b in of] for m, of in batches.items()
@@ -163,7 +172,8 @@ def plan(config: RunConfig) -> ChainsPlan:
         from faithscope.experiments.studies.slrc.label_probes.checks import check_labels
 
         check_labels(config, traces.items, judged)
-    items = judged.of_traces(with_units(config, map(ChainItem.made_of, traces.items)))
+    chains = programs.with_units(config, map(ChainItem.made_of, traces.items))
+    items = judged.of_traces(with_units(config, chains))
     labels, report = detectors.labels_of(config), traces.input_report
     return ChainsPlan(config, tuple(items), judged, traces, labels=labels, input_report=report)
 

@@ -17,6 +17,9 @@ from faithscope.probes.label_settings import ReadsLabels
 SHUFFLED, WRITTEN, EDITED = "option_shuffling", "written_edits", "edited_answers"
 """Stages of detectors: the question asked again with shuffled options, edits that a judge writes,
 and the subject's answers to them."""
+PROGRAM, MENDED = "program", "mended_program"
+"""Stages of readers of chains in words: the program that a reader writes, and once more if the
+reply is not of the form."""
 JUDGED_CHAINS = "benchmark/chains.jsonl"
 """Path, below the run folder, of the chains that no model of the run reads, as they were
 judged, one JSON object per line."""
@@ -63,6 +66,7 @@ _OTHERS = by_name(
     Stage(SHUFFLED),
     Stage(WRITTEN, (TRACE,), measures=False, keys=("detectors",)),
     Stage(EDITED, (TRACE,)),
+    *(Stage(name, (TRACE,), measures=False) for name in (PROGRAM, MENDED)),
     *(
         Stage(
             name,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from faithscope.experiments.analysis.cells import INCLUDED, Share, boots, rows_known
 from faithscope.experiments.analysis.columns import Column
@@ -21,6 +21,18 @@ from faithscope.interventions.program import (
     NO_OPERATION,
     NOT_COVERED,
 )
+from faithscope.interventions.transcription import (
+    COPIED,
+    IGNORED,
+    MALFORMED,
+    NO_END,
+    NO_SUCH_NUMBER,
+    NO_SUCH_WORDS,
+    OTHER_RESULTS,
+    TOO_LARGE,
+    TWO_ENDS,
+    UNSAID,
+)
 from faithscope.probes.interchange import (
     NO_CHANGE,
     NO_OWN,
@@ -29,12 +41,38 @@ from faithscope.probes.interchange import (
     OTHER_QUESTION,
     WRITTEN_BY_ANOTHER,
 )
+from faithscope.probes.program_reader import NO_REPLY, NOT_JSON, RULE
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+_OF_READERS = {
+    NO_REPLY: "gives no reply",
+    NOT_JSON: "gives no JSON object",
+    MALFORMED: "gives a program that is not of its form",
+    NO_SUCH_WORDS: "quotes words that do not stand in the chain, in this order",
+    NO_SUCH_NUMBER: "uses a number that the question and earlier results do not have",
+    COPIED: "gives a result as a number of its own",
+    IGNORED: "leaves out a number that its words name",
+    OTHER_RESULTS: "gives a program with other results than the chain",
+    UNSAID: "gives a program without a number that the chain states",
+    NO_END: "gives a program that does not end in the answer",
+    TWO_ENDS: "gives a program with two ends",
+    TOO_LARGE: "gives a program that is too large",
+}
+"""Reason -> what the model that reads a chain in words does."""
 WITHOUT_A_FAULT = 1.0
 """The score of a text that holds as a causal model under every alteration; one with less is called
 unfaithful."""
 LEAST_PART_KEPT = 0.9
 """The part of its probability that the answer of a faithful text keeps under every change."""
+
+
+def _with_readers(frame: pd.DataFrame) -> pd.DataFrame:
+    """The measured items; those of runs before there were readers were read by the rule."""
+    rows = keep(frame, INCLUDED(frame))
+    columns = {"reader": RULE, "readers_agree": None}
+    return rows.assign(**{n: x for n, x in columns.items() if n not in rows.columns})
 
 
 def least_part_kept(record: Record) -> float | None:
@@ -72,7 +110,9 @@ def _alterations(record: Record) -> Iterator[dict[str, Any]]:
         "kept_p": "kept_p",
     }
     for i in range(len(record.get("kinds", ()))):
-        yield {"alteration": i + 1} | {name: record[field][i] for name, field in fields.items()}
+        yield {"alteration": i + 1, "reader": record.get("reader", RULE)} | {
+            name: record[field][i] for name, field in fields.items()
+        }
 
 
 def _measure(name: str, score: Callable[[Record], Any], part: str, **more: Any) -> Measure:
@@ -160,12 +200,26 @@ REPORT = MeasureReport(
                     }
                 ),
                 Share(
+                    "by_model",
+                    lambda rows: rows["reader"] != RULE,
+                    label="read by a model",
+                    meaning="Items whose chain a model wrote down as a program, since no rule can "
+                    "read it.",
+                ),
+                Share(
+                    "readers_agree",
+                    among=rows_known("readers_agree"),
+                    label="readers agree",
+                    meaning="Items whose program is the same to two models: it gives one answer "
+                    "under every change of numbers and results.",
+                ),
+                Share(
                     "correct",
                     label="first answer right",
                     meaning="Items whose answer to the unchanged question is right.",
                 ),
             ),
-            prepare=lambda frame: keep(frame, INCLUDED(frame)),
+            prepare=_with_readers,
             caption="The text's operations on other numbers",
         ),
     ),
@@ -176,6 +230,7 @@ REPORT = MeasureReport(
             "gives, and whether the two agree.",
             (
                 "alteration",
+                "reader",
                 "kind",
                 "part",
                 "changed",
@@ -234,6 +289,9 @@ REPORT = MeasureReport(
         NO_NUMBER: "the answer is no number",
         NO_OPERATION: "the chain states no operation that a rule can execute",
         NOT_COVERED: "the chain has a number outside the operations that a rule can execute",
+        **{
+            reason: f"the model that reads the chain {what}" for reason, what in _OF_READERS.items()
+        },
         NO_CHANGE: "no number of the question can be another",
         NOTHING_LEFT: "the model can do nothing of what the altered questions ask",
         OTHER_QUESTION: "the prompt does not hold the question once, word for word",
