@@ -9,6 +9,7 @@ numpy and scipy, which a config or a list of commands need not wait for.
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -38,7 +39,9 @@ _MODULES = {
 }
 
 
+@cache
 def _import_all() -> None:
+    # once: the names of what was added are taken a second time
     for module in iter_modules(__path__):
         if not module.ispkg:
             import_module(f"{__name__}.{module.name}")

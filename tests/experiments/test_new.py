@@ -176,3 +176,12 @@ def test_files_that_are_there_are_left_alone(tmp_path: Path) -> None:
     )
     assert [path.name for path in tmp_path.iterdir()] == ["my_task.py"]
     assert own.read_text() == "mine"
+
+
+def test_a_probe_of_a_package_is_had_by_its_name_before_and_after_all_are(here: Path) -> None:
+    code = "from faithscope.probes import probe_called as p; first = p('my_probe')\n"
+    code += (
+        "from faithscope.probes import PROBES; assert first is PROBES['my_probe'] is p('my_probe')"
+    )
+    done = python(here, "-c", code)
+    assert done.returncode == 0, done.stderr
