@@ -32,8 +32,9 @@ def devices_of(hf: nn.Module) -> frozenset[torch.device]:
 
 
 def sent(x: Tensor, device: torch.device) -> Tensor:
-    """`x` on `device`; the host does not wait for the device to take it, where that is safe."""
-    return x.to(device, non_blocking=device.type != "mps")
+    """`x` on `device`; the host does not wait for the device to take it, where that is safe: it
+    waits for what comes to itself, which it could read before that has arrived."""
+    return x.to(device, non_blocking=device.type not in ("cpu", "mps"))
 
 
 def sent_together(tensors: Sequence[Tensor], device: torch.device) -> list[Tensor]:

@@ -11,7 +11,7 @@ from tiny_models import tiny
 from faithscope.interp.kept import Kept, rows_of
 from faithscope.interp.leads import Lead, gaps
 from faithscope.interp.number_ends import TokenSet
-from faithscope.interp.placement import Fetch, sent_together
+from faithscope.interp.placement import Fetch, sent, sent_together
 
 ONE, OTHER = TokenSet(torch.tensor([2, 5, 9])), TokenSet(torch.tensor([7]))
 TOKENS = {"a": {3, 8, ONE}, "c": {0}, "d": {OTHER, ONE}}
@@ -79,3 +79,14 @@ def test_tensors_of_all_kinds_go_and_come_in_one_transfer():
     for x, y in zip([*tensors, torch.ones(2)], back, strict=True):
         assert x.dtype == y.dtype
         assert torch.equal(x, y)
+
+
+@pytest.mark.parametrize("device", ["cpu", "emulated:0"])
+def test_what_comes_to_the_host_is_waited_for(device: str) -> None:
+    """A transfer that is not waited for could be read before it has arrived; this device refuses
+    to begin one."""
+    emulated_devices.require()
+    there = torch.arange(3.0).to(device)
+    assert sent(there, torch.device("cpu")).tolist() == [0, 1, 2]
+    both = sent_together([there, there + 1], torch.device("cpu"))
+    assert [x.tolist() for x in both] == [[0, 1, 2], [1, 2, 3]]
