@@ -90,20 +90,48 @@ def INCLUDED(frame: pd.DataFrame) -> np.ndarray:
 class Groups:
     """The rows of a table's frame, and the group that each of them belongs to."""
 
-    frame: pd.DataFrame
+    whole: pd.DataFrame
     codes: np.ndarray
-    """(rows,) number of each row's group, from 0."""
+    """(rows,) number of each row's group, from 0; of the rows that take part."""
     n: int
     """Number of groups, which are the rows of the table; some may have no row of the frame."""
     how: Bootstrap
     """Bootstrap settings, for cells with a bootstrap interval."""
+    mask: np.ndarray | None = None
+    """Which rows of `whole` take part; None is all of them."""
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """The rows that take part, with all columns. Most cells need few: see `column`."""
+        return self.whole if self.mask is None else keep(self.whole, self.mask)
+
+    def column(self, name: str) -> pd.Series:
+        """One column of the rows that take part."""
+        values = self.whole[name]
+        return values if self.mask is None else values.loc[self.mask]
+
+    def values(self, values: Values) -> np.ndarray:
+        """The values of the rows that take part as an array of floats; NaN where unknown."""
+        if isinstance(values, str):
+            return numbers(self.column(values))
+        return values_of(self.frame, values)
+
+    def units(self, items: str) -> np.ndarray:
+        """The unit of each row that is drawn as a whole (`Bootstrap.units`)."""
+        known = self.whole[[name for name in (items, "dataset") if name in self.whole]]
+        return self.how.units(known if self.mask is None else keep(known, self.mask), items)
 
     def among(self, mask: Mask) -> Groups:
         """The same groups with only the rows that a mask selects."""
         if mask is every_row:
             return self
         chosen = np.asarray(mask(self.frame), dtype=bool)
-        return Groups(keep(self.frame, chosen), self.codes[chosen], self.n, self.how)
+        return Groups(self.frame, self.codes[chosen], self.n, self.how, chosen)
+
+    def numbered_units(self, items: str) -> np.ndarray:
+        """(rows,) number of each row's unit (`units`), in the order of their first rows."""
+        alone = not self.how.of_items and items in self.whole
+        return pd.factorize(self.column(items) if alone else self.units(items))[0]
 
     @cached_property
     def rows(self) -> list[np.ndarray]:
@@ -115,11 +143,17 @@ class Groups:
     @cached_property
     def parts(self) -> list[pd.DataFrame]:
         """The rows of each group as a frame."""
-        return [self.frame.iloc[rows] for rows in self.rows]
+        return [self.frame.iloc[_as_slice(rows)] for rows in self.rows]
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """(groups,) sums of values, one per row of the frame."""
         return np.bincount(self.codes, weights=values, minlength=self.n)
+
+
+def _as_slice(rows: np.ndarray) -> np.ndarray | slice:
+    """Ascending places as a slice where none is left out, which takes rows without a copy."""
+    together = len(rows) > 0 and rows[-1] - rows[0] == len(rows) - 1
+    return slice(int(rows[0]), int(rows[-1]) + 1) if together else rows
 
 
 class Cell(Protocol):
@@ -185,7 +219,7 @@ class Distinct(_OneColumn):
 
     def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
         chosen = groups.among(self.among)
-        n = chosen.frame[self.values].groupby(chosen.codes).nunique()
+        n = chosen.column(self.values).groupby(chosen.codes).nunique()
         return {self.name: n.reindex(range(groups.n), fill_value=0).to_numpy()}
 
 
@@ -212,9 +246,9 @@ class Share(_OneColumn):
 
     def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
         chosen = groups.among(self.among)
-        ones = (values_of(chosen.frame, self.values or self.name) == 1).astype(float)
-        weights = numbers(chosen.frame[self.weights]) if self.weights else np.ones(len(ones))
-        units = pd.factorize(groups.how.units(chosen.frame, self.cluster or "item"))[0]
+        ones = (chosen.values(self.values or self.name) == 1).astype(float)
+        weights = numbers(chosen.column(self.weights)) if self.weights else np.ones(len(ones))
+        units = chosen.numbered_units(self.cluster or "item")
         estimates = clustered_shares(ones, weights, units, chosen.codes, groups.n)
         return with_bounds(self.name, *estimates)
 
@@ -230,26 +264,36 @@ class ShareOfItems(Share):
 
     def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
         chosen = groups.among(self.among)
-        ones = values_of(chosen.frame, self.values or self.name) == 1
-        weights = numbers(chosen.frame[self.weights]) if self.weights else np.ones(len(ones))
+        ones = chosen.values(self.values or self.name) == 1
+        weights = numbers(chosen.column(self.weights)) if self.weights else np.ones(len(ones))
         codes, pairs = _clusters(chosen, self.cluster)
         shares = over(np.bincount(pairs, ones * weights), np.bincount(pairs, weights))
         value = over(np.bincount(codes, shares, groups.n), np.bincount(codes, minlength=groups.n))
-        units = _numbered(chosen.codes, groups.how.units(chosen.frame, self.cluster or "item"))[0]
+        units = _pairs(chosen.codes, chosen.numbered_units(self.cluster or "item"))[0]
         n = np.bincount(units, minlength=groups.n)
         return with_bounds(self.name, value, *wilson_bounds(value, n))
 
 
 def _clusters(groups: Groups, cluster: str) -> tuple[np.ndarray, np.ndarray]:
     """The group of every cluster of a group, and the number of every row's cluster among these."""
-    return _numbered(groups.codes, groups.frame[cluster].astype(str).to_numpy())
+    names = groups.column(cluster)
+    if isinstance(names.dtype, pd.CategoricalDtype) and not names.hasnans:
+        texts = names.cat.categories.astype(str)
+        if texts.is_unique and texts.is_monotonic_increasing:
+            # as many numbers as categories, in the order of the texts, without a text per row
+            return _pairs(groups.codes, names.cat.codes.to_numpy(dtype=int))
+    return _numbered(groups.codes, names.astype(str).to_numpy())
 
 
 def _numbered(codes: np.ndarray, names: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The group of every pair of a group and a name, and the number of every row's pair."""
-    of_names = pd.factorize(names, sort=True)[0]
-    least = int(of_names.max(initial=0)) + 1
-    pairs, of_rows = np.unique(codes * least + of_names, return_inverse=True)
+    return _pairs(codes, pd.factorize(names, sort=True)[0])
+
+
+def _pairs(codes: np.ndarray, names: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """`_numbered` for names that are numbers from 0."""
+    least = int(names.max(initial=0)) + 1
+    pairs, of_rows = np.unique(codes * least + names, return_inverse=True)
     return pairs // least, of_rows
 
 
@@ -277,9 +321,9 @@ class Mean(_OneColumn):
 
     def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
         chosen = groups.among(self.among)
-        values = values_of(chosen.frame, self.values or self.name)
+        values = chosen.values(self.values or self.name)
         if self.statistic == "mean":
-            weights = numbers(chosen.frame[self.weights]) if self.weights else None
+            weights = numbers(chosen.column(self.weights)) if self.weights else None
             known = [rows[~np.isnan(values[rows])] for rows in chosen.rows]
             means = [
                 _mean(values[rows], weights if weights is None else weights[rows]) for rows in known
@@ -309,7 +353,7 @@ class Total(_OneColumn):
 
     def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
         chosen = groups.among(self.among)
-        values = np.nan_to_num(values_of(chosen.frame, self.values or self.name))
+        values = np.nan_to_num(chosen.values(self.values or self.name))
         return {self.name: chosen.sums(values).astype(int)}
 
 
@@ -333,8 +377,8 @@ class Boot(_OneColumn):
 
     def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
         chosen = groups.among(self.among)
-        values = values_of(chosen.frame, self.values or self.name)
-        units: np.ndarray | None = groups.how.units(chosen.frame, self.cluster or "item")
+        values = chosen.values(self.values or self.name)
+        units: np.ndarray | None = chosen.units(self.cluster or "item")
         if not self.cluster and _alone(chosen.codes, units):
             units = None
         *estimates, _ = means_of_groups(values, units, chosen.codes, groups.n, groups.how)
@@ -358,7 +402,7 @@ class StudentMean(Boot):
     def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
         chosen = groups.among(self.among)
         chosen = chosen.among(lambda of: ~np.isnan(values_of(of, self.values or self.name)))
-        values = values_of(chosen.frame, self.values or self.name)
+        values = chosen.values(self.values or self.name)
         codes, pairs = _clusters(chosen, self.cluster)
         means = over(np.bincount(pairs, values), np.bincount(pairs))
         n = np.bincount(codes, minlength=groups.n)

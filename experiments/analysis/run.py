@@ -154,7 +154,7 @@ class Run:
         history. A record that the tables leave out says why in `excluded`; its values stay."""
         named = {key[0] for key in self.index if key[0].partition(".")[0] in stages}
         with gc_paused():
-            units = sorted(self.index.each(named), key=lambda unit: unit.key)
+            units = sorted(self.exclusions.units(named), key=lambda unit: unit.key)
         for unit in units:
             yield from self.exclusions.marked(unit)
 

@@ -52,6 +52,7 @@ class Exclusions:
         self._faults: dict[Key, frozenset[str]] = {}
         self._outcomes: dict[Key, Mapping[str, str | None]] = {}
         self._alike: dict[tuple[tuple[str, str | None], ...], Mapping[str, str | None]] = {}
+        self._alike_faults: dict[frozenset[str], frozenset[str]] = {}
         self._study = study
 
     def stage(self, name: str) -> Stage:
@@ -62,6 +63,13 @@ class Exclusions:
     def given(self) -> Mapping[Chain, frozenset[str]]:
         """Chain -> its faults, for chains that no stage stores (`Study.chains`)."""
         return self._study.chains(self.run_dir)
+
+    def units(self, stages: Collection[str]) -> Iterator[Unit]:
+        """Yields the units of some stages, in the order of the files and those that hold chains
+        first: whether a record counts depends on its chain, which is then read once."""
+        of_chains = [name for name in stages if name in self._holding]
+        yield from self.index.each(of_chains)
+        yield from self.index.each([name for name in stages if name not in of_chains])
 
     def faults_by_stage(self, chain: Chain) -> dict[str, frozenset[str]]:
         """Stage -> faults of the chain that it stored, for all chains of an item."""
@@ -79,7 +87,8 @@ class Exclusions:
                     self._keep_faults(key, read(entry).records)
 
     def _keep_faults(self, key: Key, records: Iterable[Mapping[str, Any]]) -> None:
-        self._faults[key] = frozenset().union(*map(self._holding[key[0]], records))
+        faults = frozenset[str]().union(*map(self._holding[key[0]], records))
+        self._faults[key] = self._alike_faults.setdefault(faults, faults)
 
     def each(self, chain: Chain) -> list[frozenset[str]]:
         """The faults of each chain of an item."""

@@ -21,6 +21,7 @@ from faithscope.experiments.engine.folder import stored_config
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.units import Key
 from faithscope.experiments.files import StoreError, write_atomically
+from faithscope.experiments.garbage import gc_paused
 from faithscope.interp.errors import UserError, did_you_mean
 
 FILE = "plan.jsonl"
@@ -161,7 +162,19 @@ def read(run_dir: Path, stages: Stages | None = None) -> StoredPlan | None:
     if not path.is_file():
         return None
     if stages is None:
-        stages = study_of(stored_config(run_dir)).stages()
+        return _read_with_stages(run_dir, _stamp_of(path, run_dir / "config.yaml"))
+    return _read(path, stages)
+
+
+@lru_cache(maxsize=1)
+@gc_paused()
+def _read_with_stages(run_dir: Path, stamp: object) -> StoredPlan:
+    """The stored plan, shared by all who ask before a file changes: one command asks several
+    times, and a plan of many items takes long to read."""
+    return _read(run_dir / FILE, study_of(stored_config(run_dir)).stages())
+
+
+def _read(path: Path, stages: Stages) -> StoredPlan:
     try:
         first, _, lines = path.read_bytes().partition(b"\n")
         head = json.loads(first)
@@ -206,11 +219,16 @@ def stamp(run_dir: Path) -> tuple[tuple[str, int, int], ...]:
     """Size and time of change of config, plan, benchmark and records, by which a change is seen."""
     folders = (run_dir / "records", run_dir / "benchmark")
     files = (run_dir / FILE, run_dir / "config.yaml", *(f for of in folders for f in of.glob("*")))
+    return _stamp_of(*files)
+
+
+def _stamp_of(*files: Path) -> tuple[tuple[str, int, int], ...]:
     found = ((str(file), file.stat()) for file in files if file.is_file())
     return tuple(sorted((name, at.st_size, at.st_mtime_ns) for name, at in found))
 
 
 @lru_cache(maxsize=1)
+@gc_paused()
 def _counted(run_dir: Path, stamp: object) -> Index:
     index, planned = Index.of(run_dir), read(run_dir, stages={})
     return index if planned is None else index.only(planned.by_key)

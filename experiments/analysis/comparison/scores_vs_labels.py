@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.metrics import brier_score_loss
 
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.comparison.agreement import DECIMALS, questions, settings
@@ -252,6 +251,8 @@ def _settings(joined: Joined, target: Target, parts: bool) -> Iterator[tuple[str
 def _held(
     target: Target, name: str, members: np.ndarray, how: Bootstrap
 ) -> tuple[dict[str, Any], Event | None]:
+    from sklearn.metrics import brier_score_loss  # late, as in `statistics.detection`
+
     score = target.scores[name]
     here = members & ~np.isnan(score)
     kind, s, clusters = target.unfaithful[here], score[here], target.clusters[here]

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from sklearn.metrics import average_precision_score
 
 from faithscope.experiments.analysis.statistics.agreement import ac2, kappa
 from faithscope.experiments.analysis.statistics.areas import area
@@ -77,6 +76,8 @@ def against_label(
         precision is a number, and `saturated` true or false, or None without items. All others are
         NaN if undefined.
     """
+    from sklearn.metrics import average_precision_score
+
     names = np.asarray(clusters, dtype=str)
     result: dict[str, Any] = {}
     if score is not None:

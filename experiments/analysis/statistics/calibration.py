@@ -10,11 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
-from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GroupKFold, cross_val_predict
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from faithscope.experiments.analysis.statistics.resampling import Clusters
 from faithscope.experiments.analysis.statistics.stats import wilson
@@ -101,6 +96,12 @@ def recalibrated(
     curve corrects a wrong scale; the loss that remains is information that the probabilities lack.
     None with fewer than `LEAST_OF_KIND` items of either outcome or fewer than `FOLDS` clusters.
     """
+    from sklearn.dummy import DummyClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GroupKFold, cross_val_predict
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
     fewest = min(happened.sum(), (~happened).sum())
     if fewest < LEAST_OF_KIND or len(set(clusters)) < FOLDS:
         return None

@@ -20,7 +20,6 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float
 from scipy.stats import norm, rankdata
-from sklearn.linear_model import Ridge
 
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.areas import Area, area
@@ -266,6 +265,8 @@ def weights(
     features: Float[np.ndarray, "kept D"], of: Labelled, how: Classifying
 ) -> Iterator[Weights]:
     """Yields the directions fitted on all rows: of two classes for the second, of more for each."""
+    from sklearn.linear_model import Ridge
+
     span, y = Span(features), of.split.classes
     if of.kind == "ridge":
         fitted = Ridge(1 / how.inverse_regularisation).fit(span.rows, y)

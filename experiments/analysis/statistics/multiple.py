@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 
 import numpy as np
-from statsmodels.stats.multitest import multipletests
 
 
 def holm(p: Sequence[float], tests: Sequence[Hashable] | None = None) -> list[float]:
@@ -31,6 +30,9 @@ def _corrected(p: Sequence[float], tests: Sequence[Hashable] | None, method: str
         first.setdefault(test, of_test)
     if not first:
         return []
+    # imported late, since few runs have anything to correct
+    from statsmodels.stats.multitest import multipletests
+
     corrected = np.asarray(multipletests(list(first.values()), method=method)[1]).tolist()
     of = dict(zip(first, corrected, strict=True))
     return [of[test] for test in tests]

@@ -8,7 +8,6 @@ from collections.abc import Hashable, Sequence
 from typing import Literal
 
 import numpy as np
-from sklearn.metrics import cohen_kappa_score
 
 from faithscope.experiments.engine.environment import install_command
 
@@ -19,6 +18,8 @@ Level = Literal["nominal", "ordinal"]
 
 def quadratic_kappa(left: Sequence[float], right: Sequence[float]) -> float:
     """Cohen's kappa with squared distances as weights; NaN if all scores are equal."""
+    from sklearn.metrics import cohen_kappa_score
+
     if len({*left, *right}) < 2:
         return math.nan
     # scikit-learn weighs labels by their positions, so positions must equal scores

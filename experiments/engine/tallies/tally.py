@@ -292,7 +292,7 @@ def tally_of_run(run_dir: Path, shard: Shard | None = None) -> Tally:
     planned, excluded = planfile.read(run_dir), exclusions_of(run_dir)
     index = excluded.index
     items = () if planned is None else planned.part(shard or Shard())
-    chains: dict[chain_faults.Place, list[set[str]]] = {}
+    chains: dict[chain_faults.Place, list[frozenset[str]]] = {}
     low: set[Key] = set()
 
     with gc_paused(), index.reader() as read:
@@ -309,9 +309,9 @@ def tally_of_run(run_dir: Path, shard: Shard | None = None) -> Tally:
         excluded.read_faults({item.key("")[1:] for item in items})
         tally = _counted(items, excluded.stages, outcomes)
         for item in items:
-            of_item = [set(faults) for faults in excluded.each(item.key("")[1:])]
+            of_item = excluded.each(item.key("")[1:])
             if of_item and item.key("") in low:
-                of_item[0].add(LOW_MASS)
+                of_item[0] |= {LOW_MASS}
             chains.setdefault((item.model, item.task), []).extend(of_item)
     if tally.measured and not tally.left and (shard or Shard()).is_all:
         derived = study.derived(run_dir, stored)

@@ -133,7 +133,7 @@ class Results:
                         unit.key,
                         [_without_texts(r, packer) for r in self.run.exclusions.marked(unit)],
                     )
-                    for unit in self.run.index.each(("trace", *PROBES))
+                    for unit in self.run.exclusions.units(("trace", *PROBES))
                 ),
                 key=lambda unit: unit[0],
             )

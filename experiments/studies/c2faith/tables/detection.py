@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 from scipy.stats import binomtest, chi2
-from sklearn.metrics import brier_score_loss
 
 from faithscope.experiments.analysis.cells import Lines, Numbers, rows_known
 from faithscope.experiments.analysis.columns import SHARED, described, estimates
@@ -76,6 +75,8 @@ def _rates(judged: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
 
 
 def _of_probabilities(judged: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
+    from sklearn.metrics import brier_score_loss
+
     with_p = keep(judged, WITH_P(judged))
     truth, p = ON_BROKEN(with_p), numbers(with_p["p_flag"])
     if not len(p):

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import StandardScaler
 
 from faithscope.experiments.analysis.cells import Lines, Mean, Share, every_row
 from faithscope.experiments.analysis.columns import SHARED, described, estimates
@@ -148,6 +146,9 @@ def _sides(right: np.ndarray, known: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def _regression(with_verdict: pd.DataFrame, right: np.ndarray) -> tuple[dict[str, float], str]:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.preprocessing import StandardScaler
+
     x = with_verdict[list(FEATURES)].to_numpy(dtype=float)
     whole = ~np.isnan(x).any(axis=1)
     x, y = x[whole], right[whole]

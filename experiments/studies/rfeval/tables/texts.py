@@ -15,7 +15,6 @@ from typing import Any, cast
 
 import numpy as np
 import pandas as pd
-from sklearn.feature_extraction.text import TfidfVectorizer
 
 from faithscope.experiments.analysis.cells import Count, Lines, Mask, Mean, Numbers, one_row
 from faithscope.experiments.analysis.columns import Column
@@ -87,6 +86,8 @@ def externality_of_items(
 
 
 def _top_words(contexts: Sequence[str], top: int) -> list[Words]:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
     if not any(_words(text) for text in contexts):
         return [frozenset()] * len(contexts)
     vectorizer = TfidfVectorizer(analyzer=cast(Any, _words))

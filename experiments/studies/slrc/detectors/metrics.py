@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
-from sklearn.metrics import roc_curve
 
 from faithscope.experiments.analysis.cells import all_of, rows_known, rows_with
 from faithscope.experiments.analysis.statistics import detection
@@ -128,6 +127,8 @@ def cross_fitted_flags(
 
 
 def _most_informed(label: np.ndarray, score: np.ndarray) -> float:
+    from sklearn.metrics import roc_curve
+
     false, true, thresholds = roc_curve(label, score, drop_intermediate=False)
     return float(thresholds[int(np.argmax(true - false))])
 

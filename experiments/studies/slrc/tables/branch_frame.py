@@ -37,7 +37,6 @@ from faithscope.experiments.studies.slrc.tables.outcomes import (
     EDITS,
     FRAMING,
     NOT_OF_STEPS,
-    answers,
     flips,
     measured,
     no_room,
@@ -99,7 +98,8 @@ def branch_frame(records: Sequence[Record]) -> pd.DataFrame:
             found = ((i, _branches(r, edit, of_steps[i])) for i, r in way)
             if lists := [(i, branches) for i, branches in found if branches]:
                 blocks.append(_block(at, lists, codes))
-    columns = {name: np.concatenate([of[name] for of in blocks]) for name in blocks[0]}
+    # a column of the blocks is freed as soon as it is one array
+    columns = {name: np.concatenate([of.pop(name) for of in blocks]) for name in [*blocks[0]]}
     record, edit, answer, function = (columns[n] for n in ("record", "edit", "answer", "function"))
     flip, control, margin, tv, log_odds, no_room, inclusion = (columns[n] for n in _OF_BRANCH)
 
@@ -119,8 +119,8 @@ def branch_frame(records: Sequence[Record]) -> pd.DataFrame:
                 "reading": of_record("reading", READINGS),
             },
             "edit": pd.Categorical.from_codes(edit, edits),
-            "step": columns["step"],
-            "n_steps": np.array([r["n_steps"] for r in included], dtype=int)[record],
+            "step": columns["step"].astype(np.int32),
+            "n_steps": np.array([r["n_steps"] for r in included], dtype=np.int32)[record],
             "function": pd.Categorical.from_codes(function, FUNCTIONS),
             "answer": pd.Categorical.from_codes(
                 np.maximum(answer, -1), np.array(list(codes), dtype=object)
@@ -130,7 +130,8 @@ def branch_frame(records: Sequence[Record]) -> pd.DataFrame:
             "close": np.where(known, margin <= of_floor, np.nan),
             "weight": 1 / np.where(np.isnan(inclusion), 1, inclusion),
             "no_room": no_room == 1,
-        }
+        },
+        copy=False,  # each column stays an array of its own, so some are taken without a copy
     )
     for name, value in OF_UNEDITED.items():
         once = pd.Series([value(r) for r in included], index=np.flatnonzero(edit == 0))
@@ -161,6 +162,8 @@ def _block(
     def column(name: str, default: float = np.nan, code: Callable[[Any], Any] | None = None) -> Any:
         """The values of all lists; the default where a record has no list."""
         found = [of.get(name) for _, of in lists]
+        if not any(found):
+            return np.full(len(record), default)
         there = np.repeat(np.array(list(map(bool, found)), dtype=bool), n)
         values = np.full(len(record), default)
         flat = itertools.chain.from_iterable(filter(None, found))
@@ -187,9 +190,11 @@ def _branches(record: Record, edit: str, functions: Sequence[str] | None) -> Map
     if edit == BASELINE:
         answer, original = record.get("baseline"), record.get("original")
         return {"answer": [answer], "flip": [None if original is None else answer != original]}
-    if not record.get(BY_NAME[edit].flips) and not record.get(_EXCLUDED[edit]):
+    there, reasons = record.get(BY_NAME[edit].flips), record.get(_EXCLUDED[edit])
+    if not there and not reasons:
         return {}
-    flipped, left_out = flips(record, edit), no_room(record, edit)
+    flipped = flips(record, edit) if there else []
+    left_out = no_room(record, edit) if reasons else []
     # a record without room for any of its edits has no flips, but reasons
     n = max(len(flipped), len(left_out))
     if not n:
@@ -198,15 +203,16 @@ def _branches(record: Record, edit: str, functions: Sequence[str] | None) -> Map
     control = flips(record, "control")[:n] if edit == "regenerate" else []
     values = {
         "flip": flipped or [None] * n,
-        "answer": answers(record, edit),
+        "answer": record.get(ANSWERS[edit]),
         "control": control and [*control, *[None] * (n - len(control))],
-        "no_room": left_out,
+        "no_room": left_out if any(left_out) else None,
         "inclusion": inclusion_of(record) if of_steps else None,
         "function": functions if of_steps else None,
         **{name: record.get(place) for name, place in _GRADED[edit]},
     }
-    if wrong := [name for name, x in values.items() if x and len(x) != n]:
-        raise ValueError(f"{edit} of {place_of(record)}: {wrong[0]!r} has not one value per branch")
+    for name, x in values.items():
+        if x and len(x) != n:
+            raise ValueError(f"{edit} of {place_of(record)}: {name!r} has not one value per branch")
     return values
 
 

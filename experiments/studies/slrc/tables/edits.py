@@ -25,7 +25,7 @@ from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import Estimate
 from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import columns, keep
-from faithscope.experiments.studies.slrc.tables.branch_frame import KEYS, WAY
+from faithscope.experiments.studies.slrc.tables.branch_frame import KEYS, OF_UNEDITED, WAY
 from faithscope.experiments.studies.slrc.tables.outcomes import BASELINE, NOT_OF_STEPS
 
 EDIT = Column(
@@ -46,9 +46,11 @@ def _with_outcome(*keys: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
     """The branches of the groups in which at least one outcome is known."""
 
     def prepare(branches: pd.DataFrame) -> pd.DataFrame:
-        edited = keep(branches, IS_EDIT(branches))
+        chosen = IS_EDIT(branches)
+        edited = keep(branches[[*dict.fromkeys((*keys, "flip"))]], chosen)
         known = edited["flip"].notna().groupby([edited[k] for k in keys], observed=True)
-        return keep(edited, known.transform("any").astype(bool))
+        chosen[chosen] = known.transform("any").to_numpy(dtype=bool)
+        return keep(branches[[name for name in branches if name not in OF_UNEDITED]], chosen)
 
     return prepare
 
@@ -146,8 +148,8 @@ EDITS_BY_STEP = Table(
     (*WAY, EDIT, Column("n_steps", "steps", "Number of steps of the items in the row.")),
     OUTCOMES,
     along=(Column("step", meaning="Place of the step among those that edits may touch, from 1."),),
-    prepare=lambda branches: _with_outcome(*KEYS, "edit", "n_steps", "step")(
-        branches.sort_values([*KEYS, "n_steps", "edit"], kind="stable")
+    prepare=lambda branches: _with_outcome(*KEYS, "edit", "n_steps", "step")(branches).sort_values(
+        [*KEYS, "n_steps", "edit"], kind="stable"
     ),
     among=OF_STEPS,
     caption="How often each edit changed the answer, by place of the step",

@@ -167,7 +167,10 @@ def label_masses(records: Iterable[Record]) -> pd.DataFrame:
     """The table `LABEL_MASSES` of a run's records."""
     scored = [r for r in records if r["probe"] in SCORED and _mass(r) is not None]
     scored.sort(key=lambda r: (place_of(r), SCORED.index(r["probe"]), r["variant"]))
-    return LABEL_MASSES.filled({**r, "left_out": r.get("excluded") == LOW_MASS} for r in scored)
+    # only the columns of the table, since a record of many steps has some forty other fields
+    rows = [{name: r[name] for name in (*_OF_MASSES, "label_mass")} for r in scored]
+    left_out = [r.get("excluded") == LOW_MASS for r in scored]
+    return LABEL_MASSES.filled(pd.DataFrame(rows).assign(left_out=left_out) if rows else [])
 
 
 LABEL_MASS = (
