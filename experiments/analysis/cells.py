@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t
+import scipy
 
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap, means_of_groups
@@ -410,7 +410,9 @@ class StudentMean(Boot):
         left = np.bincount(codes, (means - value[codes]) ** 2, groups.n)
         error = np.sqrt(over(left, n * (n - 1.0)))
         known = (n >= FEWEST) & (error > ROUNDING)
-        half = np.where(known, t.ppf((1 + CONFIDENCE) / 2, np.maximum(n - 1, 1)) * error, np.nan)
+        half = np.where(
+            known, scipy.stats.t.ppf((1 + CONFIDENCE) / 2, np.maximum(n - 1, 1)) * error, np.nan
+        )
         return with_bounds(self.name, value, value - half, value + half)
 
 

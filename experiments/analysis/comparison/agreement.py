@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.cluster.hierarchy import leaves_list, linkage
-from scipy.spatial.distance import squareform
-from scipy.stats import rankdata
+import scipy
 
 from faithscope.experiments.analysis.cells import Count, Mean, rows_with
 from faithscope.experiments.analysis.columns import Column, by_name
@@ -240,8 +238,9 @@ def clusters_of(rho: np.ndarray) -> list[int]:
         return list(range(len(rho)))
     distance = 1 - np.nan_to_num(rho)
     np.fill_diagonal(distance, 0)
-    tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=True)
-    return leaves_list(tree).tolist()
+    pairs = scipy.spatial.distance.squareform(distance, checks=False)
+    tree = scipy.cluster.hierarchy.linkage(pairs, "average", optimal_ordering=True)
+    return scipy.cluster.hierarchy.leaves_list(tree).tolist()
 
 
 def step_agreement_table(joined: Joined, how: Bootstrap) -> pd.DataFrame:
@@ -296,7 +295,7 @@ def _compared(
         if (k := int(both.sum())) < 2:
             continue
         sides = [values[np.ix_(side, both)] for side in (one, other)]
-        ranks = [rankdata(side, axis=1) - (k + 1) / 2 for side in sides]
+        ranks = [scipy.stats.rankdata(side, axis=1) - (k + 1) / 2 for side in sides]
         spread = np.sqrt(np.outer(*((r * r).sum(axis=1) for r in ranks)))
         top = [np.where((s == s.max(1, keepdims=True)).sum(1) == 1, s.argmax(1), -1) for s in sides]
         same = np.equal.outer(top[0], top[1]).astype(float)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import norm
+import scipy
 
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.comparison.agreement import (
@@ -139,7 +139,7 @@ def detectable(n_questions: int, n_settings: int, tests: int = 1) -> float:
     free = n_questions - n_settings - 2
     if free <= 0:
         return math.nan
-    away = norm.ppf(1 - LEVEL / tests / 2) + norm.ppf(POWER)
+    away = scipy.stats.norm.ppf(1 - LEVEL / tests / 2) + scipy.stats.norm.ppf(POWER)
     return float(np.tanh(away * math.sqrt(RANKS / free)))
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import pandas as pd
-from scipy.stats import beta
+import scipy
 
 from faithscope.experiments.analysis.published.cells import Cell
 from faithscope.experiments.analysis.published.deviations import Deviation
@@ -201,8 +201,8 @@ def _at_least_exact(
     if not whole and (scale == 1 or n >= SKEWED):
         return low, high
     k, out = round(k) if whole else k, (1 - CONFIDENCE) / 2
-    least = beta.ppf(out, k, n - k + 1) if k > 0 else 0.0
-    most = beta.ppf(1 - out, k + 1, n - k) if k < n else 1.0
+    least = scipy.stats.beta.ppf(out, k, n - k + 1) if k > 0 else 0.0
+    most = scipy.stats.beta.ppf(1 - out, k + 1, n - k) if k < n else 1.0
     return min(low, float(least) * scale), max(high, float(most) * scale)
 
 

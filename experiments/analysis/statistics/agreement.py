@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+import scipy
 from jaxtyping import Bool, Float, Int
-from scipy.stats import t
 
 from faithscope.experiments.analysis.statistics.exchanging import (
     EXCHANGES,
@@ -230,7 +230,7 @@ def _widened(ends: np.ndarray, rho: np.ndarray, influence: np.ndarray) -> np.nda
     n = len(influence)
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.sqrt((influence**2).sum(axis=0) * n / (n - 1)) / (1 - rho**2)
-        far = t.ppf((1 + CONFIDENCE) / 2, n - 1) * error
+        far = scipy.stats.t.ppf((1 + CONFIDENCE) / 2, n - 1) * error
         low, high = np.tanh(np.arctanh(rho) - far), np.tanh(np.arctanh(rho) + far)
     low = np.where((ends[0] > 0) & (low <= 0), ends[0], np.fmin(ends[0], low))
     high = np.where((ends[1] < 0) & (high >= 0), ends[1], np.fmax(ends[1], high))

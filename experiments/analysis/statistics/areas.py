@@ -15,9 +15,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from jaxtyping import Bool, Float
-from scipy.optimize import brentq
-from scipy.stats import norm, rankdata
 
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.resampling import Clusters
@@ -59,12 +58,12 @@ class Area:
         at = min(max(self.value, stats.ROUNDING), 1 - stats.ROUNDING)
         if beyond(at) >= 0:
             return self.value, self.value
-        low = 0.0 if self.value <= 0 else float(brentq(beyond, 0.0, at))  # pyright: ignore
-        high = 1.0 if self.value >= 1 else float(brentq(beyond, at, 1.0))  # pyright: ignore
+        low = 0.0 if self.value <= 0 else float(scipy.optimize.brentq(beyond, 0.0, at))  # pyright: ignore
+        high = 1.0 if self.value >= 1 else float(scipy.optimize.brentq(beyond, at, 1.0))  # pyright: ignore
         return low, high
 
     def estimate(self, confidence: float = CONFIDENCE) -> Estimate:
-        z = float(norm.ppf((1 + confidence) / 2))
+        z = float(scipy.stats.norm.ppf((1 + confidence) / 2))
         return Estimate(self.value, *self.bounds(z), self.n)
 
     def _variance(self, area: float) -> float:
@@ -114,8 +113,8 @@ def area(
         if not all(map(len, both)):
             continue
         of = [score[rows] for rows in both]
-        ranks = np.split(rankdata(np.concatenate(of)), [len(of[0])])
-        wins = [ranks[i] - rankdata(of[i]) for i in (0, 1)]
+        ranks = np.split(scipy.stats.rankdata(np.concatenate(of)), [len(of[0])])
+        wins = [ranks[i] - scipy.stats.rankdata(of[i]) for i in (0, 1)]
         wins[1] = len(of[0]) - wins[1]
         for rows, mine, kind in zip(both, wins, sides, strict=True):
             m = len(rows)
@@ -177,5 +176,5 @@ def p_as_good(first: Area, second: Area, bound: float) -> float:
         return at + max(spread, z * least) - bound
 
     if above(FARTHEST) < 0:
-        return float(norm.sf(FARTHEST))
-    return float(norm.sf(brentq(above, 0.0, FARTHEST)))  # pyright: ignore
+        return float(scipy.stats.norm.sf(FARTHEST))
+    return float(scipy.stats.norm.sf(scipy.optimize.brentq(above, 0.0, FARTHEST)))  # pyright: ignore

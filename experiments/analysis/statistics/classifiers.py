@@ -19,8 +19,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy
 from jaxtyping import Bool, Float, Int
-from scipy.linalg import cholesky, solve_triangular
 
 if TYPE_CHECKING:
     from sklearn.linear_model import LogisticRegression
@@ -158,20 +158,22 @@ class Span:
             products = self._whole @ self._whole.T
             # centred rows are dependent, and rounding may make the products indefinite
             products[np.diag_indices(n)] += 1e-10 * products.trace() / n + 1e-12
-            self.rows = self._corner = cholesky(products, lower=True)
+            self.rows = self._corner = scipy.linalg.cholesky(products, lower=True)
 
     def project(self, features: Float[np.ndarray, "n D"]) -> Float[np.ndarray, "n k"]:
         """Other items as `rows` has those of training."""
         other = self._standardised(features)
         if self._corner is None:
             return other
-        return solve_triangular(self._corner, self._whole @ other.T, lower=True).T
+        return scipy.linalg.solve_triangular(self._corner, self._whole @ other.T, lower=True).T
 
     def raw(self, weights: Float[np.ndarray, " k"]) -> tuple[Float[np.ndarray, " D"], float]:
         """Weights on `rows` as weights on features as they are, and what is to be added to the
         intercept."""
         if self._corner is not None:
-            weights = self._whole.T @ solve_triangular(self._corner, weights, lower=True, trans=1)
+            weights = self._whole.T @ scipy.linalg.solve_triangular(
+                self._corner, weights, lower=True, trans=1
+            )
         own = weights / self._scale
         return own, -float(own @ self._mean)
 

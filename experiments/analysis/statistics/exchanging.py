@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from jaxtyping import Bool, Float, Int
-from scipy.stats import rankdata
 
 from faithscope.experiments.analysis.statistics.resampling import Clusters
 from faithscope.experiments.analysis.statistics.stats import over
@@ -108,7 +108,7 @@ def exchange_test(
     centred, unit = np.zeros(scores.shape), []
     members = [codes == stratum for stratum in np.unique(codes)]
     for here in members:
-        ranks = rankdata(scores[here], axis=0, nan_policy="omit")
+        ranks = scipy.stats.rankdata(scores[here], axis=0, nan_policy="omit")
         n = there[here].sum(axis=0)
         centred[here] = np.where(there[here], ranks - (n + 1) / 2, 0.0)
         unit.append(np.nan_to_num(over((centred[here] ** 2).sum(axis=0), n * (n - 1.0))))

@@ -18,8 +18,8 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy.stats import norm, rankdata
 
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.areas import Area, area
@@ -42,7 +42,7 @@ WITHIN_FOLDS = "constant_within_folds"
 """Why a label is not read: no fold has two classes of it, since they go with the groups."""
 NO_NUMBERS = "not_a_number"
 """Why a label is not read by ridge regression: some of its values are texts."""
-_Z = float(norm.ppf((1 + CONFIDENCE) / 2))
+_Z = float(scipy.special.ndtri((1 + CONFIDENCE) / 2))
 MEANS = "difference_of_means"
 """Kind of a direction from the mean state without a class to the mean state with it."""
 
@@ -232,7 +232,7 @@ def _area(scores: np.ndarray, of: Labelled) -> Area:
 def _statistics(scores: np.ndarray, of: Labelled, targets: np.ndarray) -> list[float]:
     """AUROC within folds, or Spearman's correlation, of every column of targets."""
     if of.kind == "ridge":
-        ranked = (rankdata(x, axis=1) for x in (scores[0], targets.T))
+        ranked = (scipy.stats.rankdata(x, axis=1) for x in (scores[0], targets.T))
         x, y = (r - r.mean(axis=1, keepdims=True) for r in ranked)
         spread = np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
         return stats.over((x * y).sum(axis=1), spread).tolist()
@@ -242,7 +242,7 @@ def _statistics(scores: np.ndarray, of: Labelled, targets: np.ndarray) -> list[f
             here = of.split.fold == i
             positive = np.equal(targets[here].T, name)
             n = positive.sum(axis=1)
-            ranks = rankdata(into[:, here], axis=1)
+            ranks = scipy.stats.rankdata(into[:, here], axis=1)
             won += (ranks * positive).sum(axis=1) - n * (n + 1) / 2
             pairs += n * (np.count_nonzero(here) - n)
     return stats.over(won, pairs).tolist()

@@ -6,8 +6,8 @@ import math
 from collections.abc import Hashable, Sequence
 
 import numpy as np
+import scipy
 from jaxtyping import Float, Int
-from scipy.stats import rankdata
 
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.stats import Estimate
@@ -25,8 +25,10 @@ def spearman(x: Values, y: Values, *, seed: int = 0, resamples: int = stats.RESA
     if not _can(x, y):
         return Estimate(math.nan, math.nan, math.nan, len(x))
     drawn = _draws(len(x), seed, resamples)
-    (rho,) = _pearson(rankdata(x)[None], rankdata(y)[None])
-    of_draws = _pearson(rankdata(x[drawn], axis=1), rankdata(y[drawn], axis=1))
+    (rho,) = _pearson(scipy.stats.rankdata(x)[None], scipy.stats.rankdata(y)[None])
+    of_draws = _pearson(
+        scipy.stats.rankdata(x[drawn], axis=1), scipy.stats.rankdata(y[drawn], axis=1)
+    )
     return Estimate(float(rho), *stats.percentiles(of_draws, len(x)), len(x))
 
 
@@ -65,7 +67,7 @@ def kendall(
 
 def rho(x: Values, y: Values) -> float:
     """Spearman's rho of at least two items, without interval; NaN if either measure is constant."""
-    (correlation,) = _pearson(rankdata(x)[None], rankdata(y)[None])
+    (correlation,) = _pearson(scipy.stats.rankdata(x)[None], scipy.stats.rankdata(y)[None])
     return float(correlation)
 
 

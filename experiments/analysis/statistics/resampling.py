@@ -16,8 +16,8 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 import pandas as pd
+import scipy
 from jaxtyping import Float, Int
-from scipy.stats import spearmanr
 
 from faithscope.experiments.analysis.statistics import ranks, stats
 from faithscope.experiments.analysis.statistics.stats import NOTHING, Estimate
@@ -285,7 +285,7 @@ def spearman(
     n, codes = _coded(clusters)
     if len(x) < ranks.FEWEST or not np.ptp(x) or not np.ptp(y):
         return Estimate(math.nan, math.nan, math.nan, len(x)), math.nan
-    correlation = spearmanr(x, y)
+    correlation = scipy.stats.spearmanr(x, y)
     value, p = float(correlation.statistic), float(correlation.pvalue)  # pyright: ignore
     draws = [_rho(x, y, w.astype(float)[:, codes]) for w in weights(n, how)]
     several = n < len(x)

@@ -15,8 +15,8 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from jaxtyping import Float, Int, Num
-from scipy.stats import norm, t
 
 CONFIDENCE = 0.95
 RESAMPLES = 1000
@@ -67,7 +67,7 @@ def wilson_bounds(
     value: Float[np.ndarray, " n"], items: Num[np.ndarray, " n"], confidence: float = CONFIDENCE
 ) -> tuple[Float[np.ndarray, " n"], Float[np.ndarray, " n"]]:
     """Ends of the Wilson score intervals of shares of so many items each; NaN where a share is."""
-    z = float(norm.ppf(0.5 + confidence / 2))
+    z = float(scipy.stats.norm.ppf(0.5 + confidence / 2))
     items = np.where(items > 0, items, np.nan)
     spread = 1 + z * z / items
     centre = (value + z * z / (2 * items)) / spread
@@ -116,7 +116,9 @@ def clustered_shares(
     # of single rows of one weight this is the plain Wilson interval
     alike = over(below**2, np.bincount(groups, weights**2, n))
     plain = (units == rows) & (alike > rows * (1 - ROUNDING))
-    fewer = (norm.ppf((1 + confidence) / 2) / t.ppf((1 + confidence) / 2, free)) ** 2
+    fewer = (
+        scipy.stats.norm.ppf((1 + confidence) / 2) / scipy.stats.t.ppf((1 + confidence) / 2, free)
+    ) ** 2
     effective = np.minimum(over(value * (1 - value), variance) * fewer, rows)
     unknown = plain | np.isnan(effective) | (units < 2)
     effective = np.where(unknown, np.minimum(units, alike), effective)
@@ -234,7 +236,11 @@ def tail(n: int, confidence: float = CONFIDENCE) -> float:
     """
     if n < FEWEST:
         return math.nan
-    return float(norm.cdf(-math.sqrt(n / (n - 1)) * t.ppf((1 + confidence) / 2, n - 1)))
+    return float(
+        scipy.stats.norm.cdf(
+            -math.sqrt(n / (n - 1)) * scipy.stats.t.ppf((1 + confidence) / 2, n - 1)
+        )
+    )
 
 
 def widened(n: int, tests: int, confidence: float = CONFIDENCE) -> float:
@@ -242,7 +248,7 @@ def widened(n: int, tests: int, confidence: float = CONFIDENCE) -> float:
     (Bonferroni); 1 for fewer than two values."""
     if n < 2:
         return 1.0
-    single, all_ = (t.ppf(1 - (1 - confidence) / 2 / k, n - 1) for k in (1, tests))
+    single, all_ = (scipy.stats.t.ppf(1 - (1 - confidence) / 2 / k, n - 1) for k in (1, tests))
     return float(all_ / single)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata
+import scipy
 
 from faithscope.experiments.analysis.cells import rows_with
 from faithscope.experiments.analysis.published.paper import Tables
@@ -152,8 +152,8 @@ def _places(entries: pd.DataFrame) -> dict[tuple[str, str], str]:
     for key, of in groups(entries, ["reading"]):
         wide = of.pivot(index="judge", columns="task", values="goodness").dropna()
         if len(wide) > 1:
-            ranks = rankdata(-wide.to_numpy(dtype=float), axis=0)
-            overall = rankdata(ranks.mean(axis=1).round(9), method="min")
+            ranks = scipy.stats.rankdata(-wide.to_numpy(dtype=float), axis=0)
+            overall = scipy.stats.rankdata(ranks.mean(axis=1).round(9), method="min")
             places |= {
                 (key["reading"], j): f"{p:.0f}" for j, p in zip(wide.index, overall, strict=True)
             }

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
-from scipy.stats import binomtest, chi2
+import scipy
 
 from faithscope.experiments.analysis.cells import Lines, Numbers, rows_known
 from faithscope.experiments.analysis.columns import SHARED, described, estimates
@@ -142,10 +142,10 @@ def mcnemar(only_first: int, only_second: int) -> dict[str, Any]:
     discordant = only_first + only_second
     if discordant == 0:
         return {"test": "exact", "p": 1.0, "p_exact": 1.0, "p_chi_squared": 1.0}
-    exact = float(binomtest(only_first, discordant).pvalue)
+    exact = float(scipy.stats.binomtest(only_first, discordant).pvalue)
     # the correction never takes more than there is: equal counts differ by nothing
     statistic = max(0, abs(only_first - only_second) - 1) ** 2 / discordant
-    approximate = float(chi2.sf(statistic, 1))
+    approximate = float(scipy.stats.chi2.sf(statistic, 1))
     few = discordant < FEW_DISCORDANT
     return {
         "test": "exact" if few else "chi_squared",

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import numpy as np
 import pandas as pd
+import scipy
 import statsmodels.api as sm
-from scipy import stats as scipy_stats
 from statsmodels.stats.weightstats import DescrStatsW
 
 from faithscope.experiments.analysis.cells import Count, Lines, Mean
@@ -116,7 +116,7 @@ def _associations(cells: pd.DataFrame, seed: int, resamples: int) -> list[dict[s
             continue
         t = value * math.sqrt(df / max(1 - value * value, 1e-300))
         estimate = columns("value", Estimate(value, *bounds[name], len(cells)))
-        lines.append(line | estimate | {"p": float(2 * scipy_stats.t.sf(abs(t), df))})
+        lines.append(line | estimate | {"p": float(2 * scipy.stats.t.sf(abs(t), df))})
     return lines
 
 
@@ -185,7 +185,7 @@ def weighted_pearson(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float
 
 def weighted_spearman(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
     """Correlation of the ranks by `weighted_pearson`, ties at their mean."""
-    return weighted_pearson(scipy_stats.rankdata(x), scipy_stats.rankdata(y), weights)
+    return weighted_pearson(scipy.stats.rankdata(x), scipy.stats.rankdata(y), weights)
 
 
 _CORRELATIONS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], float]] = {

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
-from scipy.stats import spearmanr
+import scipy
 
 from faithscope.experiments.analysis.cells import (
     Count,
@@ -185,7 +185,7 @@ def _ranks(cells: pd.DataFrame, how: Bootstrap) -> dict[str, Any]:
         return line | {"reason": "fewer than three tasks"}
     if min(len(set(cells[name])) for name in ("rf", "rf_per_step")) < 2:
         return line | {"reason": "all tasks alike"}
-    correlation: Any = spearmanr(cells["rf"], cells["rf_per_step"])
+    correlation: Any = scipy.stats.spearmanr(cells["rf"], cells["rf_per_step"])
     return line | {"spearman": float(correlation.statistic), "p": float(correlation.pvalue)}
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
+import scipy
 from matplotlib.axes import Axes
-from scipy.special import expit
 
 from faithscope.experiments.analysis.axes import (
     BLUE,
@@ -73,7 +73,7 @@ def _raised(rows: pd.DataFrame, place: int) -> np.ndarray:
         np.array([of[place] for of in rows[f"curve_{name}"]], dtype=float)
         for name in ("cued_cued", "plain_plain")
     )
-    return expit(cued) - expit(plain)
+    return scipy.special.expit(cued) - scipy.special.expit(plain)
 
 
 def _effects(rows: pd.DataFrame) -> np.ndarray:

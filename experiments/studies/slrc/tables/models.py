@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats as scipy_stats
+import scipy
 
 from faithscope.experiments.analysis.cells import INCLUDED
 from faithscope.experiments.analysis.columns import SHARED, Column, with_intervals
@@ -347,18 +347,18 @@ def correlation(
         return dict.fromkeys(COEFFICIENTS, math.nan)
     a, b = np.array(x, dtype=float), np.array(y, dtype=float)
     if method == "spearman":
-        a, b = scipy_stats.rankdata(a), scipy_stats.rankdata(b)
+        a, b = scipy.stats.rankdata(a), scipy.stats.rankdata(b)
     with warnings.catch_warnings():
         # Nearly constant scores need no warning, since the coefficient shows them.
-        warnings.simplefilter("ignore", scipy_stats.NearConstantInputWarning)
-        r, p = map(float, np.asarray(scipy_stats.pearsonr(a, b)))
+        warnings.simplefilter("ignore", scipy.stats.NearConstantInputWarning)
+        r, p = map(float, np.asarray(scipy.stats.pearsonr(a, b)))
         # Spearman's coefficient is Pearson's of the ranks, also after a permutation.
-        dealt = scipy_stats.PermutationMethod(PERMUTATIONS, rng=np.random.default_rng(seed))
-        _, p_permutation = map(float, np.asarray(scipy_stats.pearsonr(a, b, method=dealt)))
+        dealt = scipy.stats.PermutationMethod(PERMUTATIONS, rng=np.random.default_rng(seed))
+        _, p_permutation = map(float, np.asarray(scipy.stats.pearsonr(a, b, method=dealt)))
     spread = math.sqrt((1 + r * r / 2 if method == "spearman" else 1) / (n - 3))
     low, high = _fisher(r, spread)
     if method == "spearman":
-        _, p = map(float, np.asarray(scipy_stats.spearmanr(x, y)))
+        _, p = map(float, np.asarray(scipy.stats.spearmanr(x, y)))
     values = (r, low, high, p, p_permutation, *_without_one(x, y, method))
     return dict(zip(COEFFICIENTS, values, strict=True))
 
@@ -366,7 +366,7 @@ def correlation(
 def _fisher(r: float, spread: float) -> tuple[float, float]:
     if abs(r) > 1 - 1e-12:
         return math.nan, math.nan
-    half = float(scipy_stats.norm.ppf(0.5 + stats.CONFIDENCE / 2)) * spread
+    half = float(scipy.stats.norm.ppf(0.5 + stats.CONFIDENCE / 2)) * spread
     return math.tanh(math.atanh(r) - half), math.tanh(math.atanh(r) + half)
 
 
@@ -380,7 +380,7 @@ def _without_one(x: Sequence[float], y: Sequence[float], method: str) -> tuple[f
         if not all(map(np.ptp, rest)):
             return math.nan, math.nan
         if method == "spearman":
-            rest = [scipy_stats.rankdata(v) for v in rest]
+            rest = [scipy.stats.rankdata(v) for v in rest]
         left.append(float(np.corrcoef(*rest)[0, 1]))
     return min(left), max(left)
 

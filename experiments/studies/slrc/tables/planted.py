@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.stats import rankdata, spearmanr
+import scipy
 
 from faithscope.experiments.analysis.columns import SHARED, Column, with_intervals
 from faithscope.experiments.analysis.removal_units import UNIT_WORDS
@@ -230,15 +230,15 @@ def rank_correlation(
     if len(scores_of) < LEAST_LEVELS or np.ptp(scores) == 0:
         return NOTHING
     p = np.concatenate([np.full(len(of_p), level) for level, of_p in scores_of.items()])
-    value = float(spearmanr(p, scores).statistic)  # pyright: ignore[reportAttributeAccessIssue]
+    value = float(scipy.stats.spearmanr(p, scores).statistic)  # pyright: ignore[reportAttributeAccessIssue]
     rng = np.random.default_rng(seed)
     drawn = np.concatenate(
         [of_p[rng.integers(len(of_p), size=(resamples, len(of_p)))] for of_p in scores_of.values()],
         axis=1,
     )
-    ranks = rankdata(drawn, axis=1)
+    ranks = scipy.stats.rankdata(drawn, axis=1)
     ranks -= ranks.mean(axis=1, keepdims=True)
-    levels = rankdata(p) - rankdata(p).mean()
+    levels = scipy.stats.rankdata(p) - scipy.stats.rankdata(p).mean()
     draws = stats.over(ranks @ levels, np.sqrt((ranks**2).sum(axis=1) * (levels**2).sum()))
     return Estimate(value, *stats.percentiles(draws, len(scores)), len(scores))
 
