@@ -35,7 +35,14 @@ from faithscope.experiments.analysis.statistics.stats import (
     wilson_bounds,
 )
 from faithscope.experiments.analysis.tidy import columns as interval_columns
-from faithscope.experiments.analysis.tidy import columns_of, count, keep, numbers, with_interval
+from faithscope.experiments.analysis.tidy import (
+    columns_of,
+    count,
+    keep,
+    numbers,
+    only,
+    with_interval,
+)
 
 EACH_ROW = "each row"
 """Value of `cluster` with which every row is a unit, for intervals as a paper prints them."""
@@ -107,7 +114,7 @@ class Groups:
 
     def column(self, name: str) -> pd.Series:
         """One column of the rows that take part."""
-        values = self.whole[name]
+        values: Any = self.whole[name]
         return values if self.mask is None else values.loc[self.mask]
 
     def values(self, values: Values) -> np.ndarray:
@@ -118,7 +125,7 @@ class Groups:
 
     def units(self, items: str) -> np.ndarray:
         """The unit of each row that is drawn as a whole (`Bootstrap.units`)."""
-        known = self.whole[[name for name in (items, "dataset") if name in self.whole]]
+        known = only(self.whole, [name for name in (items, "dataset") if name in self.whole])
         return self.how.units(known if self.mask is None else keep(known, self.mask), items)
 
     def among(self, mask: Mask) -> Groups:

@@ -77,7 +77,7 @@ def only(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     """A copy of the table with only the named columns, in that order."""
     chosen = table[list(names)]
     assert isinstance(chosen, pd.DataFrame)
-    return chosen.copy()
+    return chosen.copy(deep=False)  # pandas copies values once one of the two is changed
 
 
 def count(mask: Any) -> int:

@@ -129,6 +129,19 @@ def test_a_status_imports_no_reader_of_questions_and_nothing_that_takes_long() -
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
+def test_an_item_is_shown_without_what_only_statistics_need() -> None:
+    code = (
+        "import sys, experiments.cli.terminal\n"
+        "from faithscope.experiments.config.study import STUDIES\n"
+        "assert STUDIES['slrc'].report().items\n"
+        "slow = {'torch', 'transformers', 'sklearn', 'statsmodels', 'scipy.stats'}\n"
+        "assert not slow & set(sys.modules), slow & set(sys.modules)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
 def test_alone_it_says_what_there_is_and_no_summary_is_cut(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

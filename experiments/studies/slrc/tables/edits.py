@@ -24,7 +24,7 @@ from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.statistics.stats import Estimate
 from faithscope.experiments.analysis.tables import Table
-from faithscope.experiments.analysis.tidy import columns, keep
+from faithscope.experiments.analysis.tidy import columns, keep, only
 from faithscope.experiments.studies.slrc.tables.branch_frame import KEYS, OF_UNEDITED, WAY
 from faithscope.experiments.studies.slrc.tables.outcomes import BASELINE, NOT_OF_STEPS
 
@@ -47,10 +47,10 @@ def _with_outcome(*keys: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
 
     def prepare(branches: pd.DataFrame) -> pd.DataFrame:
         chosen = IS_EDIT(branches)
-        edited = keep(branches[[*dict.fromkeys((*keys, "flip"))]], chosen)
+        edited = keep(only(branches, [*keys, "flip"]), chosen)
         known = edited["flip"].notna().groupby([edited[k] for k in keys], observed=True)
         chosen[chosen] = known.transform("any").to_numpy(dtype=bool)
-        return keep(branches[[name for name in branches if name not in OF_UNEDITED]], chosen)
+        return keep(branches.drop(columns=[*OF_UNEDITED]), chosen)
 
     return prepare
 
