@@ -37,7 +37,7 @@ RULE = "rule"
 READING = 1
 """Version of what readers are asked and of how replies are checked."""
 NOT_JSON = "program_not_json"
-NO_REPLY = "no_program"
+NO_REPLY, CUT = "no_program", "program_cut"
 PROMPT = """\
 Below are a question and a chain of reasoning about it. Write the reasoning down as a program: one \
 line for every operation that the reasoning states, in its order. Do not solve the question, mend \
@@ -177,7 +177,7 @@ class Written:
     def program(self, trace: Trace) -> Transcription | str:
         """The program, or the reason why there is none."""
         if self.outcome != "parsed":
-            return NO_REPLY
+            return CUT if self.outcome in ("truncated", "unclosed_thinking") else NO_REPLY
         try:
             return program_in(trace, self.text)
         except NotExecutable as error:

@@ -26,7 +26,7 @@ BUDGETS = {
     "experiments/studies/c2faith": 7_800,
     "experiments/studies/compare": 1_800,
     "experiments/studies/rfeval": 12_500,
-    "experiments/studies/slrc": 21_500,
+    "experiments/studies/slrc": 22_500,
     "experiments/studies/training": 3_200,
     "tests": 73_000,
 }

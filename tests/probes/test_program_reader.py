@@ -15,6 +15,7 @@ from faithscope.interventions.transcription import COPIED, MALFORMED, NO_SUCH_WO
 from faithscope.probes import program_reader
 from faithscope.probes.interchange import InterchangeSettings, interchange
 from faithscope.probes.program_reader import (
+    CUT,
     NO_REPLY,
     NOT_JSON,
     RULE,
@@ -90,7 +91,8 @@ def test_without_a_program_a_chain_is_left_out_with_what_its_first_reader_did() 
         return interchange(model, trace, asking_of(trace), InterchangeSettings(), written)[0]
 
     assert record()["excluded"] == "no_operation_stated"
-    assert record(none)["excluded"] == NO_REPLY
+    assert record(none)["excluded"] == CUT
+    assert record(Written("a", "refused", ""))["excluded"] == NO_REPLY
     assert record(Written("a", "parsed", "It is 7."), none)["excluded"] == NOT_JSON
     read = record(none, good)
     assert (read["reader"], read["readers_agree"]) == ("b", None)

@@ -28,7 +28,7 @@ from faithscope.experiments.studies.slrc.detectors import plan as detectors
 from faithscope.experiments.studies.slrc.detectors.units import with_units
 from faithscope.experiments.studies.slrc.judges.asking import Item, JudgedUnits
 from faithscope.experiments.studies.slrc.judges.chains import as_lines_of_json, judged_chain
-from faithscope.experiments.studies.slrc.stages import JUDGED_CHAINS, SHUFFLED
+from faithscope.experiments.studies.slrc.stages import JUDGED_CHAINS, SHUFFLED, room_to_read
 from faithscope.experiments.studies.slrc.units import ChainItem, UnreadChain
 from faithscope.probes import Settings
 from faithscope.probes.label_settings import ReadsLabels
@@ -103,7 +103,7 @@ class ChainsPlan(RunPlan[RunConfig, Item]):
         return {**self.judged.known_exclusions(self.items), **of_traces}
 
     def remedies(self) -> Mapping[str, str]:
-        return {} if self.traces is None else self.traces.remedies()
+        return {} if self.traces is None else {**self.traces.remedies(), **room_to_read()}
 
     def inputs(self) -> dict[str, str | None]:
         """Input files of a run: those of its traces, chains that no model reads, labels given by

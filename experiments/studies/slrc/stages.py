@@ -35,6 +35,17 @@ def room_to_reply(*run: object) -> Mapping[str, str]:
     return {"truncated": "judges.max_tokens=N, a larger one"}
 
 
+def room_to_read(*run: object) -> Mapping[str, str]:
+    """Settings that would keep chains which the rule of a probe cannot read as programs, or whose
+    program the token limit cut off."""
+    # Not at the top: it brings what probes need, which the status of a run does without.
+    from faithscope.probes.program_reader import BY_READERS
+    from faithscope.probes.program_reader import CUT as CUT_OFF
+
+    named = "programs.model=NAME, a model that reads chains in words"
+    return dict.fromkeys(BY_READERS, named) | {CUT_OFF: "programs.max_tokens=N, a larger one"}
+
+
 def low_mass(record: Values, stored: Values, faults: object = None) -> str | None:
     """`LOW_MASS` for a record whose labels have less of the model's probability than
     `report.least_label_mass`: nearly all of it is on tokens that are no label."""
@@ -53,6 +64,8 @@ def _of_probe(probe: Probe) -> Stage:
     stage = of_probe(probe)
     if probe.reads_labels:
         stage = replace(stage, leaves_out=low_mass)
+    if probe.reads_programs:
+        stage = replace(stage, remedies=room_to_read)
     if issubclass(probe.settings, ReadsLabels):
         # keys by which users ask for label probes, which are counted on their own (`derived`)
         asked = (f"{probe.name}.{key}" for key in ("labels", "step_labels", "apply"))

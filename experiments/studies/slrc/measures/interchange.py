@@ -41,13 +41,14 @@ from faithscope.probes.interchange import (
     OTHER_QUESTION,
     WRITTEN_BY_ANOTHER,
 )
-from faithscope.probes.program_reader import NO_REPLY, NOT_JSON, RULE
+from faithscope.probes.program_reader import CUT, NO_REPLY, NOT_JSON, RULE
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _OF_READERS = {
     NO_REPLY: "gives no reply",
+    CUT: "gives a reply that the token limit cut off",
     NOT_JSON: "gives no JSON object",
     MALFORMED: "gives a program that is not of its form",
     NO_SUCH_WORDS: "quotes words that do not stand in the chain, in this order",
