@@ -70,6 +70,14 @@ class Frame:
     `columns` are those that it makes; without `stages` it is made to see whether it has rows."""
 
 
+class Named(dict[str, Any]):
+    """Tables by name; one that is not there is named with what was probably meant."""
+
+    def __missing__(self, name: str) -> Any:
+        known = did_you_mean(name, self) or f"; there are {', '.join(self)}"
+        raise UserError(f"no table {name!r}{known}")
+
+
 class Run:
     """One run folder, read lazily; neither models nor data are needed.
 
@@ -134,7 +142,7 @@ class Run:
     @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
         """Every table by its file name; made from the records, so also of a run still going."""
-        return self._report.tables(self.once(self._report.results))
+        return Named(self._report.tables(self.once(self._report.results)))
 
     @cached_property
     def warnings(self) -> list[str]:

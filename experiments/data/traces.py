@@ -268,6 +268,11 @@ def make_trace(
         last = sent_of(SourceRow("question", sent, "make_trace"))
         prompts = last.prompt if last and last.prompt else ""
         text = prompts if isinstance(prompts, str) else prompts[-1][1]
+    if not isinstance(text, str):
+        raise UserError(
+            f"make_trace: {type(text).__name__} is no question's text; pairs of `questions` and "
+            "questions of your own with their task go to make_traces(model, [(task, question), …])"
+        )
     if not text.strip():
         raise UserError("make_trace: neither a question nor a prompt; give one of them")
     options = chosen.options if options is None else options

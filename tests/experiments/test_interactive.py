@@ -107,3 +107,29 @@ def test_a_chain_of_no_known_kind_of_answer_is_refused_by_what_reads_answers(
     with pytest.raises(ValueError, match="'tracing' reads answers, and their kind is not known"):
         faithscope.measure(model, chain, "tracing")
     assert faithscope.measure(model, chain, "attention")
+
+
+def test_wrong_arguments_are_named_with_the_remedy(model: interp.Model, trace: Trace) -> None:
+    measure: Any = faithscope.measure
+    make: Any = faithscope.make_trace
+    for call, said in (
+        (lambda: measure(trace, model, "slrc"), "the model comes first"),
+        (lambda: measure(model, "a text", "slrc"), "str is no trace: faithscope.make_trace"),
+        (lambda: measure(model, [trace], "slrc"), "list is no trace: measure one at a time"),
+        (lambda: measure(model, None, "slrc"), "NoneType is no trace"),
+        (lambda: measure("planted:faithful", trace, "slrc"), "str is no model: faithscope.load"),
+        (lambda: measure(model, trace, "lens"), "'lens'; the word is in the summary of rigidity"),
+        (lambda: faithscope.inject(model, "text", "more"), "str is no trace"),  # pyright: ignore
+        (lambda: make(model, faithscope.questions("planted", 1)[0]), "tuple is no question"),
+    ):
+        with pytest.raises(UserError, match=re.escape(said)):
+            call()
+
+
+def test_what_a_notebook_shows_is_short(model: interp.Model) -> None:
+    size = r"[\d,]+ parameters, 3 layers, float32 on cpu"
+    assert re.fullmatch(rf"Model\('planted:faithful': LlamaForCausalLM, {size}\)", repr(model))
+    assert "<li>" in model._repr_html_()
+    assert "<function" not in repr(faithscope.questions("planted", 1))
+    assert not {"TYPE_CHECKING", "annotations", "_planted"} & {*dir(faithscope)}
+    assert {*faithscope.__all__} <= {*dir(faithscope)}

@@ -54,7 +54,7 @@ class DirectPrompt:
     """Text of the system message, if there is one."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Task:
     """Questions of one sort, and all the words that are particular to them."""
 
@@ -96,6 +96,9 @@ class Task:
     reply_prefix: str = ""
     """Prefilled beginning of the model's reply, part of the reasoning. Models that mark their
     reasoning, and API models, which cannot be prefilled, begin the reply themselves."""
+
+    def __repr__(self) -> str:
+        return f"Task({self.name!r}: {self.summary})"
 
 
 @dataclass(frozen=True)

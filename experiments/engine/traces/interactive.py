@@ -185,6 +185,7 @@ def measure(
         UserError: a probe or setting is unknown, or a value is wrong.
         ValueError: a run would exclude the trace; the message says why.
     """
+    _check_arguments(model, trace)
     if problem := probe_problem(probe):
         raise ConfigError([problem])
     if (reason := exclusion(trace)) and not PROBES[probe].on_excluded:
@@ -209,6 +210,30 @@ def measure(
     if problem := checked.misfit_with(ModelFacts.of(model)):
         raise ConfigError([f"{probe}.{problem}"])
     return Measured(PROBES[probe].measure(model, trace, asking, checked), trace)
+
+
+def _check_arguments(model: Any, trace: Any) -> None:
+    """Check that there are a model and a trace, in this order.
+
+    Raises:
+        UserError: there are others; says how to come by them.
+    """
+    from faithscope.interp.loaded import LoadedModel  # it imports torch
+
+    what = f"{type(trace).__name__} is no trace"
+    if isinstance(model, Trace):
+        raise UserError("the model comes first, then the trace")
+    if isinstance(trace, str):
+        raise UserError(
+            f"{what}: faithscope.make_trace(model, question) lets the model write one, and "
+            "faithscope.given_traces(model, path) reads chains from a file"
+        )
+    if isinstance(trace, Iterable) and not isinstance(trace, Trace):
+        raise UserError(f"{what}: measure one at a time, [… for trace in traces]")
+    if not isinstance(trace, Trace):
+        raise UserError(f"{what}; `faithscope.make_trace` and `faithscope.given_traces` make some")
+    if not isinstance(model, LoadedModel):
+        raise UserError(f"{type(model).__name__} is no model: faithscope.load(name) loads one")
 
 
 def inject(
@@ -246,6 +271,7 @@ def inject(
     """
     if not text.strip():
         raise UserError("inject: the text is empty; give what is to be put into the chain")
+    _check_arguments(model, trace)
     if where not in get_args(Where):
         raise UserError(f"inject: where={where!r}; there are {', '.join(get_args(Where))}")
     if not trace.steps:
