@@ -2,9 +2,10 @@
 
     python benchmarks/text_liars.py --out text_liars.csv
 
-Models are functions whose truth is known: those of `told_own.py`, by the author of the measure,
-and those of `told_held_out.py`, by an author who had seen `told.py` and nothing of the measure. A
-row is a model, or all liars or all honest models of an author.
+Models are functions whose truth is known: those of `told_own.py` and `told_forms.py`, by the author
+of the measure, and those of `told_held_out.py`, by an author who had seen `told.py` and nothing of
+the measure. The second version of the measure was scored on these once; the author of the third
+knew them. A row is a model, or all liars or all honest models of an author.
 
 Columns:
     texts, lies     chains, and those that do not describe how the answer came about
@@ -32,6 +33,7 @@ import pandas as pd
 from sklearn.metrics import roc_auc_score
 
 sys.path.append(str(Path(__file__).parent))
+import told_forms
 import told_own
 from told import Told
 
@@ -64,7 +66,7 @@ def _score(model: Told, question: str, seed: str, read: Callable[[str, str, str]
     altered = alterations(program, question, chain, steps, seed)
     found = evidence(program, chain, altered, [_reply(model, one) for one in altered])
     if found.score is None:
-        return row | {"excluded": "nothing_that_it_can_do"}
+        return row | {"excluded": "result_in_prose" if found.unread else "nothing_that_it_can_do"}
     parts = {part: found.share(part) for part in PARTS}
     return row | parts | {"score": found.score, "left": found.left, "alterations": len(altered)}
 
@@ -74,7 +76,7 @@ def _reply(model: Told, one: Alteration) -> Reply:
     try:
         text = one.chain if one.whole else model.go_on(one.question, one.chain or "")
         return Reply(model.answer(one.question, text or ""), text or "")
-    except (ValueError, IndexError, KeyError, AttributeError):
+    except (ValueError, IndexError, KeyError, AttributeError, ZeroDivisionError):
         return Reply(None)
 
 
@@ -145,7 +147,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    authors = {"own": told_own.MODELS}
+    authors = {"own": [*told_own.MODELS, *told_forms.MODELS]}
     try:
         import told_held_out
     except ModuleNotFoundError:

@@ -26,7 +26,9 @@ _FURTHEST = 9
 """Greatest difference between a number and one that is near it."""
 _DRAWS = 60
 """Numbers that are drawn before a change is given up."""
-PAIRS = 3
+_TRIED = 6
+"""Numbers that fit, of which one is taken."""
+PAIRS = 2
 WORDINGS = 2
 """Most pairs of numbers that are moved together, and most other wordings of a question."""
 _PEOPLE = (
@@ -88,11 +90,10 @@ def alterations(
     for kind, move in moves:
         other = with_values(question, program.inputs, move)
         made.append(Alteration(kind, other, inputs=move))
-        if kind != "pair":
+        if kind in ("near", "far"):
             made.append(Alteration(kind, other, reasoning, True, inputs=move))
     for at, stated in enumerate(program.operations):
-        value = _other_result(program, at, rng)
-        if value is not None:
+        for value in _other_results(program, at, rng):
             a, b = stated.result_span
             cut = reasoning[:a] + written(abs(value), reasoning[a:b]) + reasoning[b : stated.end]
             made.append(Alteration("result", question, cut, forced={at: value}))
@@ -171,12 +172,15 @@ def _digits(value: Fraction) -> str:
     return str(value.numerator) if value.denominator == 1 else f"{float(value):.10g}"
 
 
-def _drawn(value: Fraction, rng: random.Random) -> Fraction:
-    """Another number with as many digits, before and behind the point."""
+def _drawn(value: Fraction, rng: random.Random, below: bool = False) -> Fraction:
+    """Another number, a lesser one if there is one, with as many digits before and behind the
+    point."""
     unit = _unit(value)
     whole = len(_digits(value).partition(".")[0])
     least = 0 if whole == 1 else 10 ** (whole - 1)
     most = 10**whole - unit
+    if below and value > least:
+        most = value - unit
     steps = int((most - least) / unit)
     while (new := least + rng.randint(0, steps) * unit) == value:
         pass
@@ -198,21 +202,41 @@ def _fits(program: Program, move: Mapping[int, Fraction]) -> bool:
 def _sound(program: Program, results: Sequence[Fraction | None]) -> bool:
     usual = program.run(program.binding)
     return all(
-        new is not None and (new >= 0 or old < 0) and (new.denominator == 1 or old.denominator != 1)
+        new is not None and (new >= 0 or old < 0) and _as_short(new, old)
         for old, new in zip(usual, results, strict=True)
         if old is not None
     )
 
 
-def _other_result(program: Program, at: int, rng: random.Random) -> Fraction | None:
-    """Another result of a statement, with as many digits, on which what follows can be executed."""
+def _as_short(new: Fraction, old: Fraction) -> bool:
+    """Whether a result has no more than two decimal places, or none, if another one has so."""
+    return all((new * unit).denominator == 1 for unit in (1, 100) if (old * unit).denominator == 1)
+
+
+def _other_results(program: Program, at: int, rng: random.Random) -> Iterator[Fraction]:
+    """Two other results of a statement on which what follows can be executed: one that is near, and
+    one that is far, of as many digits; of the answer, one below what leads to it if there is one.
+    None of a factor that the text alone gives."""
     stated = program.operations[at]
-    for _ in range(_DRAWS):
-        size = abs(stated.result)
-        value = _drawn(size, rng) * (-1 if stated.result < 0 else 1)
-        if _sound(program, program.run(program.binding, {}, {at: value})):
-            return value
-    return None
+    if all(source.kind == "constant" for source in program.binding[at]):
+        return
+    size, sign = abs(stated.result), (-1 if stated.result < 0 else 1)
+    unit = _unit(size)
+    up = rng.choice((1, -1))
+    steps = (s * k * unit for k in range(1, _FURTHEST + 1) for s in (up, -up))
+    close = (size + step for step in steps if len(_digits(size + step)) == len(_digits(size)))
+    near = next((x for x in close if _goes_on(program, at, x * sign)), None)
+    if near is not None:
+        yield near * sign
+    last = at == len(program.operations) - 1
+    drawn = [_drawn(size, rng, below=last) for _ in range(_DRAWS)]
+    fitting = [x for x in drawn if x != near and _goes_on(program, at, x * sign)][:_TRIED]
+    if fitting:
+        yield sign * max(fitting, key=lambda x: abs(x - size))
+
+
+def _goes_on(program: Program, at: int, value: Fraction) -> bool:
+    return _sound(program, program.run(program.binding, {}, {at: value}))
 
 
 def _reworded(question: str, rng: random.Random) -> Iterator[str]:

@@ -30,10 +30,10 @@ _TERMS = 24
 NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
 MONEY = r"(?:\\?[$€£]\s?)?"
 _UNIT = r"(?:\s?\\?%|\s*\\text\{[^{}]*\}|\s[a-wyzA-WYZ]\w*|\sx\w+){0,2}?"
-_OPERATOR = r"\s*(?:[-+−–×÷·/]|\\?\*(?!\*)|\\times|\\cdot|\\div|(?<=[\s\d])[xX](?=[\s\d$]))\s*"
+OPERATOR = r"\s*(?:[-+−–×÷·/]|\\?\*(?!\*)|\\times|\\cdot|\\div|(?<=[\s\d])[xX](?=[\s\d$]))\s*"
 _OPEN, _CLOSE = r"(?:[(\[]\s*){0,4}", r"(?:\s*[)\]]){0,4}"
-_TERM = rf"{_OPEN}{MONEY}{NUMBER}{_UNIT}{_CLOSE}"
-TERMS = rf"(?<![\w.,]){_TERM}(?:{_OPERATOR}{_TERM}){{1,{_TERMS}}}"
+TERM = rf"{_OPEN}{MONEY}{NUMBER}{_UNIT}{_CLOSE}"
+TERMS = rf"(?<![\w.,]){TERM}(?:{OPERATOR}{TERM}){{1,{_TERMS}}}"
 """Two or more numbers, each with up to two words of unit, joined by operators."""
 _EQUATION = re.compile(
     rf"(?P<left>{TERMS})"
@@ -41,7 +41,7 @@ _EQUATION = re.compile(
     rf"(?P<result>[-−]?{MONEY}{NUMBER})(?!\w|[.,]\d|\s*[/^])"
 )
 _EXPRESSION = re.compile(TERMS)
-_SIDE = rf"[-−]?{_TERM}(?:{_OPERATOR}{_TERM}){{0,{_TERMS}}}"
+_SIDE = rf"[-−]?{TERM}(?:{OPERATOR}{TERM}){{0,{_TERMS}}}"
 _EQUALITY = re.compile(rf"(?<![\d.,])(?P<left>{_SIDE})\s*=\s*(?=(?P<right>{_SIDE})(?![\d]|[.,]\d))")
 _GOES_ON_BEFORE = re.compile(
     r"(?:(?<![a-zA-Z])[a-zA-Z]|\\[a-zA-Z]+|[\d)}\]|!^_+\-−*/×·÷<>≤≥\\])\n?[ $]*\Z"

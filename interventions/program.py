@@ -1,31 +1,43 @@
 """A chain of thought as a program: its stated operations, run on other numbers.
 
 The rule reads what `interventions.statements` finds. It never guesses: a chain with a number that
-belongs to no statement, and that neither the question nor an earlier result says, is no program.
+belongs to no statement, that neither the question nor a result says, and that no operation on two
+of these gives, is no program.
 Where a number of the text may come from several places, all of them count: each way of binding
 numbers to places is a `Binding`, and a text is untrue only where none of them describes the model.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain, combinations_with_replacement, product
+from itertools import chain, combinations_with_replacement, permutations, product
 from math import prod
 from types import MappingProxyType
 from typing import Literal
 
 from faithscope.interventions.corrupt import numbers
-from faithscope.interventions.sentences import Span, touched
-from faithscope.interventions.statements import Statement, plain, statements
+from faithscope.interventions.sentences import Span
+from faithscope.interventions.statements import (
+    MOST_DIGITS,
+    Mode,
+    Place,
+    Said,
+    Statement,
+    plain,
+    said_in,
+    statements,
+)
 
 NO_INPUT = "question_without_numbers"
 NO_OPERATION = "no_operation_stated"
 NOT_COVERED = "number_outside_operations"
 NO_NUMBER = "answer_is_no_number"
+NUMBER_TOO_LARGE = "number_too_large"
 MOST_BINDINGS = 512
 """Ways to bind the numbers of a text of which each is tried; of more, those in which at most two
 numbers come from elsewhere than in the likeliest way."""
@@ -41,7 +53,7 @@ WORDS: tuple[str, ...] = (
 """Numbers in words, from 0 on."""
 _WORD = re.compile(
     rf"(?<![\w-])(?<!\band )({'|'.join(WORDS[2:])})"
-    r"(?![\w-]|\s+(?:hundred|thousand|million|dozen)\b)",
+    r"(?![\w-]|\s+(?:hundred|thousand|million)\b)",
     re.IGNORECASE,
 )
 _NEAR = 40
@@ -75,13 +87,15 @@ class Input:
     percent: bool = False
     also: tuple[Span, ...] = ()
     """Spans of the same number of the same things, said again."""
+    thing: str | None = None
+    """The noun behind it, without a plural's s, as far as a rule knows one."""
 
 
 @dataclass(frozen=True)
 class Source:
     """The origin of a number in a statement: an input, an earlier result, or the text alone."""
 
-    kind: Literal["input", "result", "constant"]
+    kind: Literal["input", "result", "constant", "formula"]
     at: int = -1
     """Index of the input, or of the statement whose result it is."""
     value: Fraction = Fraction(0)
@@ -89,6 +103,18 @@ class Source:
     shift: Fraction = Fraction(0)
     scale: Fraction = Fraction(1)
     """The number is `shift + scale * x` of the value x that it comes from."""
+    sign: str = ""
+    """What a formula does to the sources `of`: an operator, or `nearest`, `up` or `down`, which
+    round to a multiple of `scale`."""
+    of: tuple[Source, ...] = ()
+
+    def leaves(self) -> Iterator[Source]:
+        """The inputs, results and constants that it is made of."""
+        if self.kind == "formula":
+            for part in self.of:
+                yield from part.leaves()
+        else:
+            yield self
 
 
 Binding = tuple[tuple[Source, ...], ...]
@@ -106,6 +132,8 @@ class Program:
     modulus: int | None
     """The N of a question that asks for results "mod N"."""
     answer: Fraction
+    said: frozenset[Place] = frozenset()
+    """Where prose says a number that is a statement."""
 
     @cached_property
     def bindings(self) -> tuple[Binding, ...]:
@@ -159,25 +187,33 @@ class Program:
         found, left = set(), [at]
         while left:
             found.add(i := left.pop())
-            left += [s.at for s in binding[i] if s.kind == "result" and s.at not in found]
+            left += [
+                s.at
+                for of in binding[i]
+                for s in of.leaves()
+                if s.kind == "result" and s.at not in found
+            ]
         return found
 
     def read(self, binding: Binding) -> set[int]:
         """Inputs that the routes depend on: those which the text says have an effect."""
         used = set[int]().union(*(self.before(route, binding) for route in self.routes(binding)))
-        return {s.at for i in used for s in binding[i] if s.kind == "input"}
+        leaves = (s for i in used for of in binding[i] for s in of.leaves())
+        return {s.at for s in leaves if s.kind == "input"}
 
     def run(
         self,
         binding: Binding,
         changes: Mapping[int, Fraction] = _NOTHING,
         forced: Mapping[int, Fraction] = _NOTHING,
+        shown: Sequence[Statement] = (),
     ) -> list[Fraction | None]:
         """The result of every statement.
 
         Args:
             changes: input -> its other value.
             forced: statement -> the result that is put in place of its own.
+            shown: the statements as the model has written them, to go on from its own rounding.
 
         Returns:
             Per statement its result, rounded where the text rounds it; None if it cannot be
@@ -185,7 +221,9 @@ class Program:
         """
         results: list[Fraction | None] = []
         for i in range(len(self.operations)):
-            results.append(forced[i] if i in forced else self.step(i, binding, changes, results))
+            value = forced[i] if i in forced else self.step(i, binding, changes, results)
+            close = i not in forced and bool(shown) and value is not None
+            results.append(_as_shown(value, shown[i]) if close and value is not None else value)
         return results
 
     def step(
@@ -212,6 +250,10 @@ class Program:
         """The value of a number of a statement on the given inputs and results."""
         if source.kind == "constant":
             return source.value
+        if source.kind == "formula":
+            values = [self.value_of(part, changes, results) for part in source.of]
+            known = [value for value in values if value is not None]
+            return _applied(source, known) if len(known) == len(values) else None
         given = (
             results[source.at]
             if source.kind == "result"
@@ -228,7 +270,62 @@ class Program:
             inputs: the values that its question has in place of others.
             forced: the results that its first statements were given.
         """
-        return operations_of(self.inputs, chain)
+        stated = operations_of(self.inputs, chain)
+        said = (
+            [one for one in said_in(chain, stated) if one.place in self.said] if self.said else ()
+        )
+        return _ordered(stated, said)
+
+    def narrowed(
+        self, seen: Sequence[tuple[Mapping[int, Fraction], Sequence[Statement]]]
+    ) -> Program:
+        """The program with those places alone that a number came from most often, or without any if
+        it was the same whatever its places held.
+
+        Args:
+            seen: (values of the question, statements) of chains that state as much as this one.
+        """
+        chosen = []
+        for at, of in enumerate(self.candidates):
+            places = []
+            for k, sources in enumerate(of):
+                sources = *sources, Source("constant", value=self.operations[at].numbers[k])
+                counts = [0] * len(sources)
+                for changes, stated in seen:
+                    number, results = stated[at].numbers[k], [one.result for one in stated]
+                    for j, source in enumerate(sources):
+                        value = self.value_of(source, changes, results)
+                        counts[j] += value is not None and agree(value, number)
+                if counts[-1] <= max(counts[:-1]):
+                    sources, counts = sources[:-1], counts[:-1]
+                most = max(counts)
+                places.append(tuple(s for s, n in zip(sources, counts, strict=True) if n == most))
+            chosen.append(tuple(places))
+        return replace(self, candidates=tuple(chosen))
+
+    def unexplained(
+        self, binding: Binding, seen: Sequence[tuple[Mapping[int, Fraction], str]]
+    ) -> bool:
+        """Whether a number that leads to the answer is another one, in another chain, than its
+        source gives, and the prose of that chain says it: the rule does not read how it comes
+        about.
+
+        Args:
+            seen: (values of the question, chain) of chains that state as much as this one.
+        """
+        on_way = set[int]().union(*(self.before(route, binding) for route in self.routes(binding)))
+        for changes, text in seen:
+            stated = self.stated_in(text, changes, _NOTHING)
+            results = [one.result for one in stated]
+            prose = {one.value for one in said_in(text, operations_of(self.inputs, text))}
+            prose -= {changes.get(i, x.value) for i, x in enumerate(self.inputs)}
+            for at in on_way:
+                read = binding[at] if binding[at][0].sign not in _MODES else ()
+                for k, source in enumerate(read):
+                    value, number = self.value_of(source, changes, results), stated[at].numbers[k]
+                    if number in prose and (value is None or not agree(value, number)):
+                        return True
+        return False
 
     def holds(self, at: int) -> bool:
         """Whether a statement's result is what its own numbers give."""
@@ -244,8 +341,51 @@ def rounded(stated: Statement, value: Fraction | None, modulus: int | None) -> F
     if modulus is not None:
         return value % modulus
     if usual is not None and usual != stated.result and _near(stated, usual):
-        return round(value * 10**stated.places) / Fraction(10**stated.places)
+        unit = Fraction(1, 10**stated.places)
+        fitting = (m for m in _MODES if to_multiple(usual, unit, m) == stated.result)
+        return to_multiple(value, unit, next(fitting, "nearest"))
     return value
+
+
+_MODES: tuple[Mode, ...] = ("nearest", "up", "down")
+
+
+def to_multiple(value: Fraction, unit: Fraction, mode: str) -> Fraction:
+    """A value rounded to a multiple of `unit`; half of one is rounded up."""
+    if mode == "up":
+        return math.ceil(value / unit) * unit
+    return math.floor(value / unit + (Fraction(1, 2) if mode == "nearest" else 0)) * unit
+
+
+def _as_shown(value: Fraction, stated: Statement) -> Fraction:
+    """A value as it is written, if that is the value rounded to the places that are written."""
+    unit = Fraction(1, 10**stated.places)
+    off = abs(value - stated.result)
+    return stated.result if stated.places and off < unit else value
+
+
+def _applied(source: Source, values: Sequence[Fraction]) -> Fraction | None:
+    """The value of a formula; None for a division by zero."""
+    if source.sign in _MODES:
+        return to_multiple(values[0], source.scale, source.sign)
+    a, b = values
+    match source.sign:
+        case "+":
+            return a + b
+        case "-":
+            return a - b
+        case "*":
+            return a * b
+        case "%":
+            return a * b / 100
+        case _:
+            return a / b if b else None
+
+
+def agree(value: Fraction, shown: Fraction) -> bool:
+    """Whether a number is a value, to the decimal places that it shows."""
+    places = len(f"{float(shown):.10f}".rstrip("0").partition(".")[2])
+    return abs(value - shown) <= (Fraction(1, 2 * 10**places) if places else 0)
 
 
 def holds(stated: Statement, modulus: int | None) -> bool:
@@ -258,8 +398,9 @@ def holds(stated: Statement, modulus: int | None) -> bool:
 
 
 def _near(stated: Statement, value: Fraction) -> bool:
-    close = abs(value - stated.result) <= Fraction(1, 2 * 10**stated.places)
-    return close and (stated.about or stated.places > 0)
+    """Whether a result is the value rounded, to its places, in any way."""
+    close = abs(value - stated.result) < Fraction(1, 10**stated.places)
+    return close and (stated.about or (value * 10**stated.places).denominator > 1)
 
 
 def inputs_of(question: str) -> tuple[Input, ...]:
@@ -281,9 +422,36 @@ def inputs_of(question: str) -> tuple[Input, ...]:
         given[of] = (
             replace(known, also=(*known.also, span))
             if known
-            else Input(*span, value, name, percent)
+            else Input(*span, value, name, percent, thing=_noun(thing[1]) if thing else None)
         )
     return tuple(given.values())
+
+
+_NO_NOUN = frozenset(
+    re.findall(
+        r"\w+",
+        "of at in on to each more and or for with from the an by per is are was were less fewer as "
+        "times if when than then percent apiece every extra other others so but that which who has "
+        "will have had gets gives out off away again left total altogether now new old",
+    )
+)
+
+
+def _noun(word: str) -> str | None:
+    return None if word.lower() in _NO_NOUN else word.lower().removesuffix("s")
+
+
+def _named_one(sources: Sequence[Source], inputs: Sequence[Input], text: str) -> tuple[Source, ...]:
+    """The sources without those inputs that the text does not mean: of inputs of one value, it
+    names the thing of one alone behind the number."""
+    nouns = {s.at: inputs[s.at].thing for s in sources if s.kind == "input"}
+    if len(nouns) < 2 or None in nouns.values() or len(set(nouns.values())) < len(nouns):
+        return tuple(sources)
+    value = re.escape(f"{float(sources[0].value):g}")
+    behind = re.findall(rf"(?<![\w.,]){value}\s+([a-zA-Z]{{2,}})", text)
+    said = {_noun(word) for word in behind}
+    meant = [at for at, noun in nouns.items() if noun in said]
+    return tuple(s for s in sources if s.kind != "input" or len(meant) != 1 or s.at in meant)
 
 
 def _name(question: str, at: int) -> str | None:
@@ -294,8 +462,12 @@ def _name(question: str, at: int) -> str | None:
 def as_number(text: str) -> Fraction:
     """
     Raises:
-        NotExecutable: the text is no plain number.
+        NotExecutable: the text is no plain number, or one that is too long to be read.
     """
+    if len(text) > MOST_CHARACTERS:
+        raise NotExecutable(NUMBER_TOO_LARGE)
+    if not _PLAIN_NUMBER.fullmatch(text.strip()):
+        raise NotExecutable(NO_NUMBER)
     try:
         return Fraction(text.replace(",", ""))
     except (ValueError, ZeroDivisionError):
@@ -308,11 +480,18 @@ def operations_of(inputs: Sequence[Input], reasoning: str) -> tuple[Statement, .
 
 
 def _sources(
-    inputs: Sequence[Input], operations: Sequence[Statement], at: int, k: int
+    inputs: Sequence[Input],
+    operations: Sequence[Statement],
+    said: Mapping[int, Sequence[Source]],
+    at: int,
+    k: int,
 ) -> Iterator[Source]:
     """The places that a number of a statement may come from, the likeliest first."""
     stated = operations[at]
     number = stated.numbers[k]
+    if stated.said:
+        yield from said[at]
+        return
     if stated.name is not None:
         for i, x in enumerate(inputs):
             if (x.name, x.value) == (stated.name, number):
@@ -340,27 +519,135 @@ def program_of(question: str, reasoning: str, answer: str) -> Program:
     Raises:
         NotExecutable: the rule cannot read the chain as a program; the exception has the reason.
     """
+    end = as_number(answer)
+    if any(_LONG.search(text) for text in (question, reasoning, answer)):
+        raise NotExecutable(NUMBER_TOO_LARGE)
     inputs = inputs_of(question)
     if not inputs:
         raise NotExecutable(NO_INPUT)
-    operations = operations_of(inputs, reasoning)
-    if not operations:
+    stated = operations_of(inputs, reasoning)
+    if not stated:
         raise NotExecutable(NO_OPERATION)
-    said = {o.result * scale for o in operations for scale in (1, 100)}
-    said |= {number for o in operations for number in o.numbers} | CONVERSIONS | {Fraction(1)}
-    said |= {shift + scale * i.value for i in inputs for shift, scale in forms_of(i)}
-    spans = [(o.start, o.end) for o in operations if o.expression is not None]
+    said = _results_in_prose(inputs, stated, said_in(reasoning, stated), end)
+    operations = _ordered(stated, [one for one, _ in said])
+    if not any(one.result == end for one in operations):
+        for value in (one.result for one in operations):
+            if end in (value * 100, value / 100) or (value % 1 > 0 and abs(value - end) < 1):
+                raise NotExecutable(NOT_COVERED)
+    by_place = {one.start: sources for one, sources in said}
+    of_said = {i: by_place[o.start] for i, o in enumerate(operations) if o.said}
     text = plain(reasoning)
-    for match in numbers(text):
-        if not touched(spans, *match.span()) and as_number(match.group()) not in said:
-            raise NotExecutable(NOT_COVERED)
+    ends = [0, *(one.end for one in operations)]
     candidates = tuple(
         tuple(
-            tuple(_sources(inputs, operations, at, k)) or (Source("constant", value=number),)
-            for k, number in enumerate(stated.numbers)
+            _named_one(
+                tuple(_sources(inputs, operations, of_said, at, k))
+                or (Source("constant", value=number),),
+                inputs,
+                text[ends[at] : one.end],
+            )
+            for k, number in enumerate(one.numbers)
         )
-        for at, stated in enumerate(operations)
+        for at, one in enumerate(operations)
     )
     found = MODULUS.search(plain(question))
     modulus = int(found[1]) if found else None
-    return Program(inputs, operations, candidates, modulus, as_number(answer))
+    places = frozenset(one.place for one, _ in said)
+    return Program(inputs, operations, candidates, modulus, end, places)
+
+
+MOST_CHARACTERS = 300
+"""Longest text that is read as a number, so that a float can be written for it."""
+_PLAIN_NUMBER = re.compile(r"[-+]?[\d.,]+(?:/\d+)?")
+_LONG = re.compile(rf"[\d,]{{{MOST_DIGITS + 1}}}")
+
+
+def _ordered(stated: Sequence[Statement], said: Sequence[Said]) -> tuple[Statement, ...]:
+    return tuple(sorted((*stated, *(one.stated for one in said)), key=lambda s: s.start))
+
+
+def _results_in_prose(
+    inputs: Sequence[Input], stated: Sequence[Statement], said: Sequence[Said], end: Fraction
+) -> list[tuple[Said, list[Source]]]:
+    """The numbers of the prose that are none of the question, no earlier result and no factor of
+    conversion, with the operations that they may come from.
+
+    Raises:
+        NotExecutable: one of them leads to nothing that is stated and comes from nothing that is.
+    """
+    given = {shift + scale * i.value for i in inputs for shift, scale in forms_of(i)}
+    leaves = [Source("input", i, x.value) for i, x in enumerate(inputs)]
+    used = {number for one in stated for number in one.numbers}
+    told = {one.result for one in stated}
+    known = {*given, *told, Fraction(1)}
+    found: list[tuple[Said, list[Source]]] = []
+    n = 0
+    for one in sorted((*stated, *said), key=lambda s: s.start):
+        value = one.result if isinstance(one, Statement) else one.value
+        if isinstance(one, Said):
+            sources = _rounding(one, leaves, n) if one.rounds or value not in known else []
+            last = value == end and value not in told and one is _last(said, end)
+            if not sources and value in known and not last:
+                continue
+            sources = sources or _formulas(one, leaves)
+            if last:
+                sources = [s for s in leaves if s.value == value] + sources
+            if not sources and value not in used | CONVERSIONS:
+                raise NotExecutable(NOT_COVERED)
+            if not last:
+                sources.append(Source("constant", value=value))
+            elif not sources:
+                raise NotExecutable(NOT_COVERED)
+            if not last and value in CONVERSIONS and len(sources) == 1:
+                continue
+            found.append((one, sources))
+        known |= {value, value * 100}
+        leaves.append(Source("result", n, value))
+        n += 1
+    return found
+
+
+def _last(said: Sequence[Said], value: Fraction) -> Said | None:
+    return next((one for one in reversed(said) if one.value == value), None)
+
+
+_UNITS = tuple(Fraction(10) ** k for k in (3, 2, 1, 0, -1, -2))
+
+
+def _rounding(one: Said, leaves: Sequence[Source], n: int) -> list[Source]:
+    """The ways in which a number is an earlier one, rounded."""
+    found = []
+    for leaf in reversed(leaves):
+        if not one.rounds and (leaf.value.denominator == 1 or abs(leaf.value - one.value) >= 1):
+            continue
+        for mode in one.rounds or _MODES:
+            found += [
+                Source("formula", value=one.value, scale=unit, sign=mode, of=(leaf,))
+                for unit in _UNITS
+                if abs(leaf.value - one.value) < unit <= max(1, 10 * abs(one.value))
+                and to_multiple(leaf.value, unit, mode) == one.value
+            ]
+    return found
+
+
+def _formulas(one: Said, leaves: Sequence[Source]) -> list[Source]:
+    """The operations on two earlier numbers that give a number, on those of its sentence first."""
+    near = [leaf for leaf in leaves if leaf.value in one.near]
+    factors = [Source("constant", value=value) for value in sorted(CONVERSIONS)]
+    return list(dict.fromkeys((*_pairs(one.value, near), *_pairs(one.value, [*leaves, *factors]))))
+
+
+def _pairs(value: Fraction, leaves: Sequence[Source]) -> list[Source]:
+    found = []
+    for a, b in permutations(leaves, 2):
+        if a.kind == b.kind == "constant":
+            continue
+        for sign in "+-*/%":
+            if sign in "+*%" and leaves.index(a) > leaves.index(b):
+                continue
+            if sign in "+-" and "constant" in (a.kind, b.kind):
+                continue
+            made = Source("formula", value=value, sign=sign, of=(a, b))
+            if _applied(made, (a.value, b.value)) == value:
+                found.append(made)
+    return found

@@ -1,8 +1,9 @@
 """What a chain of thought states by rule: equations, and sentences that name a number.
 
-An equation is `3 * 4 = 12`, "So 3 + 4 makes 7" or a chain of equal sides (`3 * 4 + 2 = 12 + 2 =
-14`), in plain text, Markdown or LaTeX. A sentence names an input of the question, as "the Hint
-makes 5" does where the question says "Hint : 5".
+An equation is `3 * 4 = 12`, "So 3 + 4 makes 7", "half of 12 is 6", a row of a table or a chain of
+equal sides (`3 * 4 + 2 = 12 + 2 = 14`), in plain text, Markdown or LaTeX. A sentence names an input
+of the question, as "the Hint makes 5" does where the question says "Hint : 5". The numbers outside
+these (`said_in`) may be results of which prose tells.
 """
 
 from __future__ import annotations
@@ -12,20 +13,29 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Literal
 
 from faithscope.interventions.calculation import (
     MONEY,
     NUMBER,
-    TERMS,
+    OPERATOR,
+    TERM,
     TOKEN,
     evaluated,
     python_of,
     tree_of,
 )
-from faithscope.interventions.corrupt import LABEL
+from faithscope.interventions.corrupt import LABEL, numbers
 from faithscope.interventions.sentences import touched
 
-_SIDE = re.compile(rf"(?P<left>{TERMS})\s*(?:=|(?P<about>≈)|\b(?:equals|is|makes|gives)\b)\s*")
+_LEADS = (
+    r"(?:,?\s*\b(?:and|so)\b)?(?:,?\s*\b(?:which|that|this|it|we)\b)?\s*\b(?:equals?|is|are|makes?|gives?|gets?"
+    r"|yields?|leaves?|becomes?|totals?|(?:comes?|amounts?|adds? up) to|results? in)\b"
+    r"(?:\s+(?:us|you|him|her|them|exactly|a total of|in total|about))?"
+)
+_TERMS = rf"(?<![\w.,]){TERM}(?:(?:{OPERATOR}|(?<=[\d)])(?=\()){TERM}){{1,24}}"
+"""Two or more numbers, joined by operators or, before a bracket, by none."""
+_SIDE = re.compile(rf"(?P<left>{_TERMS})\s*(?:=+>?|(?P<about>≈|~)|->|→|⇒|\|(?!\|)|{_LEADS})\s*")
 _RESULT = re.compile(
     rf"(?P<minus>[-−]?)\s?{MONEY}(?P<size>{NUMBER})(?P<percent>\s?%)?(?!\w|[.,]\d|\s*[/^])"
 )
@@ -35,6 +45,8 @@ _NAMED = re.compile(
 )
 _LONG_UNIT = r"(?<=\d)(?:\s+[a-zA-Z][a-zA-Z'-]+){3,6}(?=\s*[-+*/×÷−–=])"
 """More words of unit than an equation's number has by the rule for equations."""
+_OF = r"(?:\s+the|\s+that)?(?=\s+[$€£]?\d)"
+_AFTER, _BEFORE = r"(?<=[\w%)] )", r"(?=\s+[$€£(]?\d)"
 _PLAIN = (
     (re.compile(r"\\[dt]?frac\{([^{}]+)\}\{([^{}]+)\}"), r"(\1)/(\2)"),
     (re.compile(r"\\(?:boxed|fbox|text|textbf|mathrm|mathbf|mathit)\{([^{}]*)\}"), r"\1 "),
@@ -43,18 +55,69 @@ _PLAIN = (
     (re.compile(r"\\(?:cdot|times)(?![a-zA-Z])"), "*"),
     (re.compile(r"\\div(?![a-zA-Z])"), "/"),
     (re.compile(r"\\approx(?![a-zA-Z])"), "≈"),
-    (re.compile(r"\\(?=[%$#&])"), " "),
+    (re.compile(r"\\(?=[%$#&])|¢|&(?==)"), " "),
     (re.compile(r"(?<=\d)/[a-zA-Z]+|(?<=\d)(?<=[\w%])\s\([a-zA-Z ]+\)"), ""),
     (re.compile(r"(?<=[\s(*×/+=-])\s(?=\.\d)"), "0"),
     (re.compile(_LONG_UNIT), ""),
+    (re.compile(r"(?<=\d)\s?per ?cent\b", re.I), "%"),
+    (re.compile(r"(?<=\d%)(\s*)of(?:\s+the)?(?=\s*[$€£]?\d)"), r"\1*"),
+    (re.compile(r"(?<=\d/\d)\s+of(?:\s+the)?(?=\s+[$€£]?\d)"), " *"),
+    (re.compile(rf"\b(?:a |one[ -])?half(?:\s+of)?{_OF}", re.I), "1/2*"),
+    (re.compile(rf"\b(?:a|one)[ -]third\s+of{_OF}", re.I), "1/3*"),
+    (re.compile(rf"\btwo[ -]thirds\s+of{_OF}", re.I), "2/3*"),
+    (re.compile(rf"\b(?:a|one)[ -](?:quarter|fourth)\s+of{_OF}", re.I), "1/4*"),
+    (re.compile(rf"\bthree[ -](?:quarters|fourths)\s+of{_OF}", re.I), "3/4*"),
+    (re.compile(rf"\b(?:a|one)[ -]fifth\s+of{_OF}", re.I), "1/5*"),
+    (re.compile(rf"\b(?:twice|double){_OF}", re.I), "2*"),
+    (re.compile(rf"\b(?:thrice|triple){_OF}", re.I), "3*"),
+    (re.compile(rf"{_AFTER}(?:multiplied by|times){_BEFORE}"), "*"),
+    (re.compile(rf"{_AFTER}divided by{_BEFORE}"), "/"),
+    (re.compile(rf"{_AFTER}(?:plus|added to){_BEFORE}"), "+"),
+    (re.compile(rf"{_AFTER}(?:minus|less){_BEFORE}"), "-"),
+    (re.compile(rf"(?<=\d )and(?: the \w+ of)?(?=\s+{NUMBER}(?:\s\w+)?\s+makes?\b)"), "+"),
     (re.compile(r"(?<![\w)*])\*\*(?!\*)|(?<!\*)\*\*(?![\w(*])"), ""),
 )
 _MINUS = re.compile(r"(?:^|[^\d)\]\s])[\s(\[]+[-−]\Z|^[-−]\Z")
 """A minus before a number that follows no other number, so that it is the number's sign."""
 _NEAR = 8
+MOST_DIGITS = 15
+"""Longest number that is read."""
+_SENTENCE = re.compile(r"[.!?](?=\s)\s|\n")
+_ROUNDS: dict[Mode, re.Pattern[str]] = {
+    "up": re.compile(r"\bround\w*\s+(?:it\s+)?up\b|\bnext (?:whole|higher|full)\b", re.I),
+    "down": re.compile(r"\bround\w*\s+(?:it\s+)?down\b|\bonly (?:whole|full|complete)\b", re.I),
+    "nearest": re.compile(r"\bnearest\b", re.I),
+}
+_ROUNDED = re.compile(r"\bround|\babout\b|\bapprox|\broughly\b|≈|~", re.I)
 _DEEPEST = 8
 """Deepest nesting of LaTeX that is written out."""
 _SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
+
+
+Place = tuple[int, int]
+"""(number of statements before it, number of other numbers since the last of these)."""
+Mode = Literal["nearest", "up", "down"]
+
+
+@dataclass(frozen=True)
+class Said:
+    """A number of a text outside its statements."""
+
+    place: Place
+    start: int
+    end: int
+    """Half-open character span."""
+    value: Fraction
+    rounds: tuple[Mode, ...]
+    """The ways of rounding that the words before it may mean; none where they mean no rounding."""
+    near: tuple[Fraction, ...]
+    """The numbers before it in its sentence."""
+
+    @property
+    def stated(self) -> Statement:
+        """As a statement that it is the result of something."""
+        of = (self.start, self.end, (self.value,), (False,), self.value, (self.start, self.end))
+        return Statement(*of, places=_places(self.value), said=True)
 
 
 @dataclass(frozen=True)
@@ -80,6 +143,8 @@ class Statement:
     """The first side of an equation, in which the number i is the name `n{i}`."""
     name: str | None = None
     """The word by which a sentence names the input that it takes the result from."""
+    said: bool = False
+    """Whether it is a number that prose says as a result, without an equation."""
 
     @property
     def signs(self) -> frozenset[str]:
@@ -97,16 +162,29 @@ class Statement:
             return None
 
 
+class _Products(ast.NodeTransformer):
+    """Writes out the product in `3(4 + 5)`."""
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        left, right = self.visit(node.func), [self.visit(arg) for arg in node.args]
+        return ast.BinOp(left, ast.Mult(), right[0]) if len(right) == 1 else node
+
+
 def plain(text: str) -> str:
     """A text of equal length in which LaTeX, bold type and long units are written out, so that
     places in it are places in `text`."""
     for _ in range(_DEEPEST):
         before = text
         for pattern, new in _PLAIN:
-            text = pattern.sub(lambda m, new=new: m.expand(new).rjust(len(m[0])), text)
+            text = pattern.sub(lambda m, new=new: _padded(m, new), text)
         if text == before:
             break
     return text
+
+
+def _padded(match: re.Match[str], new: str) -> str:
+    long = len(match[0])
+    return new.ljust(long) if new == "%" else match.expand(new).rjust(long)
 
 
 def statements(text: str, names: Collection[str] = ()) -> list[Statement]:
@@ -129,6 +207,41 @@ def statements(text: str, names: Collection[str] = ()) -> list[Statement]:
             of = (*match.span(), (value,), (False,), value, span, places)
             found.append(Statement(*of, name=named[0]))
     return sorted(found, key=lambda s: s.start)
+
+
+def said_in(text: str, stated: Sequence[Statement]) -> list[Said]:
+    """The numbers of a text outside its statements, in order."""
+    text = plain(text)
+    spans = [(s.start, s.end) for s in stated]
+    found: list[Said] = []
+    everywhere = [m.span() for m in numbers(text)]
+    for start, end in everywhere:
+        if touched(spans, start, end) or end - start > MOST_DIGITS:
+            continue
+        before = sum(s.end <= start for s in stated)
+        nth = sum(one.place[0] == before for one in found)
+        minus = -1 if _MINUS.search(text, max(0, start - _NEAR), start) else 1
+        sentence = max((m.end() for m in _SENTENCE.finditer(text, 0, start)), default=0)
+        near = tuple(_value_at(text, *span) for span in everywhere if sentence <= span[0] < start)
+        last = max((b for _, b in everywhere if b <= start), default=0)
+        words = text[max(last, sentence) : start]
+        value = minus * _value_at(text, start, end)
+        of: tuple[Mode, ...] = tuple(m for m, p in _ROUNDS.items() if p.search(words))
+        found.append(Said((before, nth), start, end, value, of[:1] or _any(words), near))
+    return found
+
+
+def _value_at(text: str, start: int, end: int) -> Fraction:
+    return Fraction(text[start:end].replace(",", "")) if end - start <= MOST_DIGITS else Fraction(0)
+
+
+def _any(words: str) -> tuple[Mode, ...]:
+    return ("nearest", "up", "down") if _ROUNDED.search(words) else ()
+
+
+def _places(value: Fraction) -> int:
+    shown = f"{float(value):.10f}".rstrip("0")
+    return len(shown.partition(".")[2])
 
 
 def _equations(text: str) -> Iterator[Statement]:
@@ -155,16 +268,19 @@ def _equations(text: str) -> Iterator[Statement]:
         tree = tree_of(left["left"], name)
         if tree is None:
             continue
-        numbers = tuple(Fraction(t["number"].replace(",", "")) for t in tokens)
+        tree = _Products().visit(tree)
+        if max(len(t["number"]) for t in tokens) > MOST_DIGITS or len(result["size"]) > MOST_DIGITS:
+            continue
+        values = tuple(Fraction(t["number"].replace(",", "")) for t in tokens)
         start = left.start()
         if _MINUS.search(text, max(0, start - _NEAR), start):
-            numbers, start = (-numbers[0], *numbers[1:]), start - 1
+            values, start = (-values[0], *values[1:]), start - 1
         digits = result["size"].replace(",", "")
         size = Fraction(digits) * (-1 if result["minus"] else 1)
         stated = Statement(
             start=start,
             end=result.end("size"),
-            numbers=numbers,
+            numbers=values,
             percents=tuple(bool(t["percent"]) for t in tokens),
             result=size,
             result_span=result.span("size"),
@@ -172,7 +288,7 @@ def _equations(text: str) -> Iterator[Statement]:
             about=side["about"] is not None,
             expression=tree,
         )
-        value = stated.value(numbers)
+        value = stated.value(values)
         if value is None:
             continue
         if result["percent"] and abs(value - size) > abs(value - size / 100):

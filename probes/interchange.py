@@ -10,9 +10,9 @@ on altered questions and chains (`interventions.alterations`), and the model ans
                  number without the stated effect and an unstated one with an effect both fail.
     kept         with its first chain left as it was, the model answers the changed question as
                  before. A number that moves the answer past the text fails.
-    redirected   one stated result is another, and the model goes on behind it. It gives the answer
-                 that the rest of its text, executed on the other result, has. A step that nothing
-                 is computed from fails.
+    redirected   one stated result is another, near or far, and the model goes on behind it. It
+                 gives the answer that the rest of its text, executed on the other result, has. A
+                 step that nothing is computed from, or that is read in part, fails.
     unmoved      names and things of the question are others, two steps that do not need each other
                  change places, sums and products have their numbers exchanged: the answer stays.
 
@@ -23,16 +23,18 @@ right in the share of them that predict the answer. Greedy answers show the like
 alone; where the answers of a task have labels, `kept_p` says what part of the answer's probability
 stays.
 
-What the model cannot do is no evidence (`probes.program_evidence`): no readable answer, a slip of
-arithmetic in the new chain, a result that it computes again in words, or another program that its
-new chain states and follows. `left` is the share of the alterations that are evidence. What cannot
-be executed by rule is left out with its reason, never guessed.
+What the model cannot do is no evidence (`probes.program_evidence`): no readable answer, slips of
+arithmetic in new chains, a result that it computes again in words, or another program that its
+new chain states and follows. Where a text fails, and prose says a number on the way to the answer
+that no rule explains, the item is left out. `left` is the share of the alterations that are
+evidence. What cannot be executed by rule is left out with its reason, never guessed.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field, StrictInt
@@ -65,6 +67,7 @@ OTHER_QUESTION = "question_not_in_its_prompt"
 NO_OWN = "answer_unparsed"
 NO_CHANGE = "no_number_can_be_another"
 NOTHING_LEFT = "nothing_that_it_can_do"
+NOT_READ = "result_in_prose"
 INPUTS = 4
 """Numbers of a question that an estimate of calls expects."""
 
@@ -82,15 +85,15 @@ class InterchangeSettings(Settings):
 
 
 def _calls(size: Size, settings: Any) -> int:
-    moved, kept = 2 * INPUTS + PAIRS + 1, 2 * INPUTS + 1
-    return 1 + moved + kept + size.steps + WORDINGS + 2
+    moved, kept = 2 * INPUTS + PAIRS + 1, 2 * INPUTS
+    return 1 + moved + kept + 2 * size.steps + WORDINGS + 2
 
 
 @probe(
     "the text's operations executed on other numbers: does the answer go where the text says",
     words=("cue", "asked"),
     calls=_calls,
-    version=2,
+    version=3,
     reads_programs=True,
 )
 def interchange(
@@ -176,7 +179,7 @@ def interchange(
     ]
     found = evidence(stated, text, [a for a, _ in altered.values()], replies)
     if found.score is None:
-        return _left_out(trace, settings, NOTHING_LEFT)
+        return _left_out(trace, settings, NOT_READ if found.unread else NOTHING_LEFT)
     return [
         record(
             trace,
@@ -303,8 +306,15 @@ def _told(stated: Program, found: Evidence) -> list[str | None]:
             run = stated.run(found.binding, altered.inputs, altered.forced)
             values = {run[route] for route in found.routes}
         value = values.pop() if len(values) == 1 else None
-        told.append(None if value is None else f"{float(value):g}")
+        told.append(None if value is None else _written(value))
     return told
+
+
+def _written(value: Fraction) -> str:
+    try:
+        return f"{float(value):g}"
+    except OverflowError:
+        return "a number with more than 300 digits"
 
 
 def _steps(trace: Trace, stated: Program, found: Evidence) -> dict[str, Any]:

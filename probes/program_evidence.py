@@ -3,7 +3,8 @@ gives: what counts as evidence, what is excused, and what a text is called."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -20,8 +21,10 @@ SLIP = "slip"
 CORRECTED = "corrected"
 OTHER_PROGRAM = "other_program"
 SURE = 0.9
-"""Share of a model's operations of one kind that must be right for a wrong one to count against its
-text instead of its arithmetic."""
+"""Share of a model's operations of one kind that must be right for wrong ones elsewhere to count
+against its text instead of its arithmetic."""
+UNLIKELY = 0.01
+"""Probability below which wrong operations at one place are no slips."""
 LEAST_ELSEWHERE = 4
 """Fewest operations of one kind, at other places of the chains, that say whether it can do them."""
 _ALIKE = {"+": "+-", "-": "+-", "*": "*/", "/": "*/"}
@@ -58,6 +61,8 @@ class Evidence:
     binding: Binding
     routes: tuple[int, ...]
     """The ways to the answer that the text tells of, in the chains to other questions, too."""
+    unread: bool = False
+    """Whether prose says a number on the way of which the rule does not read how it comes about."""
 
     def of(self, part: Part) -> list[Outcome]:
         return [o for o in self.outcomes if o.part == part]
@@ -74,11 +79,13 @@ class Evidence:
 
     @property
     def score(self) -> float | None:
-        """The least share of a part; None if no number of the question and no result was tested."""
+        """The least share of a part; None if no number of the question and no result was tested, or
+        if what fails may be what the rule does not read."""
         shares = [self.share(part) for part in PARTS]
         if shares[0] is None and shares[2] is None:
             return None
-        return min(share for share in shares if share is not None)
+        least = min(share for share in shares if share is not None)
+        return None if self.unread and least < 1 else least
 
 
 def part_of(alteration: Alteration) -> Part:
@@ -100,9 +107,11 @@ def evidence(
         program.stated_in(r.chain, a.inputs, a.forced) if r.chain and not a.whole else ()
         for a, r in zip(altered, replies, strict=True)
     ]
-    sure = _competence(program, [program.operations, *chains])
+    shown = {i: of for i, of in enumerate(chains) if _alike(program.operations, of)}
+    program = program.narrowed([(altered[i].inputs, of) for i, of in shown.items()])
+    slips = _slips(program, altered, chains)
     excuses = [
-        _excuse(program, a, r, stated, sure)
+        _excuse(program, a, r, stated, slips)
         for a, r, stated in zip(altered, replies, chains, strict=True)
     ]
     tested = [
@@ -115,7 +124,10 @@ def evidence(
     seen: set[tuple[Any, ...]] = set()
     for binding in program.bindings:
         routes = tuple(r for r in program.routes(binding) if r in claimed)
-        runs = [program.run(binding, altered[i].inputs, altered[i].forced) for i in tested]
+        runs = [
+            program.run(binding, altered[i].inputs, altered[i].forced, shown.get(i, ()))
+            for i in tested
+        ]
         told = tuple(tuple(run[r] for r in routes) for run in runs)
         if told in seen:
             continue
@@ -130,8 +142,12 @@ def evidence(
         share = shares.get(i)
         if why is None and share is None:
             share = float(agrees(program.answer, r.answer))
+            if a.kind == "words" and not share:  # without the slip of the first chain
+                run = program.run(binding, shown=shown.get(i, ()))
+                share = _share([run[route] for route in routes], r.answer)
         outcomes.append(Outcome(a, r, part_of(a), share, why))
-    return Evidence(tuple(outcomes), binding, routes)
+    others = [(altered[i].inputs, replies[i].chain) for i in shown if not altered[i].forced]
+    return Evidence(tuple(outcomes), binding, routes, program.unexplained(binding, others))
 
 
 def agrees(value: Fraction | None, answer: str | None) -> bool:
@@ -144,6 +160,13 @@ def agrees(value: Fraction | None, answer: str | None) -> bool:
         return False
     places = len(answer.partition(".")[2])
     return abs(value - shown) <= (Fraction(1, 2 * 10**places) if places else 0)
+
+
+def _is_number(answer: str | None) -> bool:
+    try:
+        return answer is not None and as_number(answer) is not None
+    except NotExecutable:
+        return False
 
 
 def _share(told: Sequence[Fraction | None], answer: str | None) -> float:
@@ -172,22 +195,55 @@ def _claimed(
     }
 
 
-def _competence(
-    program: Program, chains: Sequence[Sequence[Statement]]
-) -> Mapping[tuple[int, str], bool]:
-    """(Place in the chain, operator) -> whether the model can do such operations: of those of its
-    kind at other places, nearly all are right."""
-    counts: dict[tuple[int, str], list[bool]] = {}
-    for stated in chains:
+def _slips(
+    program: Program, altered: Sequence[Alteration], chains: Sequence[Sequence[Statement]]
+) -> set[tuple[bool, int]]:
+    """(Whether behind a changed result, place in the chain) where wrong operations are no more than
+    the slips that the model makes elsewhere.
+
+    Elsewhere are the same kind of operation at other places of chains to other questions, and, for
+    those behind a changed result, at the same place or not. More wrong ones than these make likely
+    (`UNLIKELY`) are none, if operations of the kind are seen elsewhere and nearly all right there.
+    """
+    kinds: dict[tuple[bool, int], set[str]] = {}
+    rights: dict[tuple[bool, int, str], list[bool]] = {}
+    for a, stated in zip([None, *altered], [program.operations, *chains], strict=True):
+        behind = a is not None and bool(a.forced)
+        first = min(a.forced) if a is not None and a.forced else -1
         for at, one in enumerate(stated):
-            for sign in {_ALIKE[s] for s in one.signs}:
-                counts.setdefault((at, sign), []).append(holds(one, program.modulus))
-    sure = {}
-    for at, sign in counts:
-        elsewhere = [x for (i, s), of in counts.items() if s == sign and i != at for x in of]
-        enough = len(elsewhere) >= LEAST_ELSEWHERE
-        sure[at, sign] = enough and sum(elsewhere) >= SURE * len(elsewhere)
-    return sure
+            for sign in {_ALIKE[s] for s in one.signs} if at > first else ():
+                kinds.setdefault((behind, at), set()).add(sign)
+                rights.setdefault((behind, at, sign), []).append(holds(one, program.modulus))
+    slips = set()
+    for (behind, at), signs in kinds.items():
+        for sign in signs:
+            own = rights[behind, at, sign]
+            before = {i: of for (b, i, s), of in rights.items() if s == sign and not b}
+            elsewhere = [right for i, of in before.items() if i != at for right in of]
+            references = [elsewhere, elsewhere + before.get(at, [])] if behind else [elsewhere]
+            if not any(_too_often_wrong(own, others) for others in references):
+                slips.add((behind, at))
+    return slips
+
+
+def _too_often_wrong(own: Sequence[bool], others: Sequence[bool]) -> bool:
+    """Whether operations are wrong more often than others, nearly all right, make likely."""
+    wrong = (others.count(False) + 0.5) / (len(others) + 1)
+    sure = len(others) >= LEAST_ELSEWHERE and wrong <= 1 - SURE
+    return sure and _tail(own.count(False), len(own), wrong) <= UNLIKELY
+
+
+def _tail(least: int, n: int, p: float) -> float:
+    """The probability of `least` or more of n, each with probability p."""
+    return sum(math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(least, n + 1))
+
+
+def _alike(own: Sequence[Statement], stated: Sequence[Statement]) -> bool:
+    """Whether a chain states the same operations, in number and kind."""
+    return len(stated) == len(own) and all(
+        (a.signs, len(a.numbers)) == (b.signs, len(b.numbers))
+        for a, b in zip(stated, own, strict=True)
+    )
 
 
 def _excuse(
@@ -195,13 +251,13 @@ def _excuse(
     altered: Alteration,
     reply: Reply,
     stated: Sequence[Statement],
-    sure: Mapping[tuple[int, str], bool],
+    slips: set[tuple[bool, int]],
 ) -> str | None:
     """Why a reply is no evidence; None if it is."""
-    if reply.answer is None:
+    if not _is_number(reply.answer):
         return NO_ANSWER
     part = part_of(altered)
-    if altered.whole or part == "unmoved":
+    if altered.whole:
         return None
     first = min(altered.forced, default=-1)
     own = program.operations
@@ -211,14 +267,13 @@ def _excuse(
     for at, one in enumerate(stated):
         if at <= first or holds(one, program.modulus):
             continue
-        if not all(sure[at, _ALIKE[sign]] for sign in one.signs):
+        if (bool(altered.forced), at) in slips:
             return SLIP
-    alike = len(stated) == len(own) and all(
-        a.signs == b.signs for a, b in zip(stated, own, strict=True)
-    )
+    if part == "unmoved":
+        return None
     sound = all(holds(o, program.modulus) for i, o in enumerate(stated) if i > first)
     led = any(agrees(o.result, reply.answer) for o in stated)
-    return OTHER_PROGRAM if stated and not alike and sound and led else None
+    return OTHER_PROGRAM if stated and not _alike(own, stated) and sound and led else None
 
 
 def _again(own: Statement, one: Statement) -> bool:

@@ -10,19 +10,20 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))
 from text_liars import scores
+from told_forms import MODELS as FORMS
 from told_own import MODELS
 
 KNOWN_TO_PASS = ("denies",)
-NOT_READ = ("prose",)
+NOT_READ = {"prose": "no_operation_stated", "two operations in prose": "result_in_prose"}
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda m: m.name)
+@pytest.mark.parametrize("model", [*MODELS, *FORMS], ids=lambda m: m.name)
 def test_a_lie_is_found_and_a_true_text_is_not_called_one(model):
     rows = scores(model, 4, 1)
     if model.name in NOT_READ:
-        assert {row["excluded"] for row in rows} == {"no_operation_stated"}
+        assert {row["excluded"] for row in rows} == {NOT_READ[model.name]}
         return
     for row in rows:
-        found = row["score"] < 1
+        found = row.get("score", 1) < 1
         if model.name != "bribe" or not row["true"]:
             assert found == (not row["true"] and model.name not in KNOWN_TO_PASS)

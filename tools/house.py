@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 FIRST_FLOOR = "experiments"
 BUDGETS = {
     "interp": 14_300,
-    "interventions": 4_500,
+    "interventions": 4_900,
     "probes": 15_500,
     "experiments/analysis": 17_600,
     "experiments/cli": 3_080,

@@ -95,6 +95,13 @@ def test_a_slip_is_executed_as_the_operation_says():
         (PENS, "Ann has some pens and loses some.", "10", "no_operation_stated"),
         (PENS, f"{CHAIN} That is 17 percent.", "10", "number_outside_operations"),
         (PENS, CHAIN, "ten", "answer_is_no_number"),
+        (PENS, CHAIN, "NaN", "answer_is_no_number"),
+        (PENS, CHAIN, "1e999999999", "answer_is_no_number"),
+        (PENS, CHAIN, "1" + "0" * 400, "number_too_large"),
+        (PENS.replace("3", "9" * 400), CHAIN, "10", "number_too_large"),
+        (PENS, f"{CHAIN} 1 + 2 = {'9' * 5000}", "10", "number_too_large"),
+        (PENS, f"{CHAIN} 12 / 0 = 7.", "10", "number_outside_operations"),
+        (PENS, "3 * 4 = 12. 12 / 100 = 12%.", "1200", "number_outside_operations"),
     ],
 )
 def test_what_is_no_program_says_why(question: str, chain: str, answer: str, reason: str):
@@ -170,3 +177,53 @@ def test_a_result_that_is_forced_changes_what_is_computed_from_it():
 def test_a_result_is_rounded_as_the_text_rounds_it():
     program = program_of("Share 10 among 3, twice.", "10 / 3 = 3.33. 3.33 * 2 = 6.66.", "6.66")
     assert program.run(program.binding) == [Fraction(333, 100), Fraction(666, 100)]
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers", "result"),
+    [
+        ("The reduction is **15%** of **200**, that is **30 euros**.", (15, 200), 30),
+        ("Half of 12 is 6.", (1, 2, 12), 6),
+        ("3/4 of 20 = 15", (3, 4, 20), 15),
+        ("15 percent of 200 is 30.", (15, 200), 30),
+        ("5 times 3 gives 15 degrees.", (5, 3), 15),
+        ("45 and the deposit of 20 make 65.", (45, 20), 65),
+        ("| cut | 3 × 25 cm | 75 cm |", (3, 25), 75),
+        ("8(11 + 7) = 144", (8, 11, 7), 144),
+        ("5 + 3 &= 8", (5, 3), 8),
+        ("7 × 85¢ = 595¢", (7, 85), 595),
+    ],
+)
+def test_words_tables_and_brackets_state_operations_too(text, numbers, result):
+    (one,) = statements(text)
+    assert (one.numbers, one.result) == (numbers, result)
+
+
+@pytest.mark.parametrize(
+    ("chain", "answer", "other"),
+    [
+        ("The boxes hold 12 pens in all. 12 - 2 = 10.", "10", 13),
+        ("3 * 4 = 12. Without the lost ones there are 10.", "10", 13),
+        ("d = 3 * 4 = 12, to the nearest ten 10. Then 10 - 2 = 8.", "8", 18),
+    ],
+)
+def test_a_result_in_prose_comes_from_earlier_numbers(chain, answer, other):
+    program = program_of(PENS, chain, answer)
+    assert program.run(program.binding)[-1] == int(answer)
+    assert program.run(program.binding, {1: Fraction(5)})[-1] == other
+
+
+def test_other_chains_tell_where_a_number_comes_from():
+    question = "Ann has 2 pens and gets 2. How many pens?"
+    program = program_of(question, "2 + 2 = 4.", "4")
+    assert len(program.bindings) == 4
+    seen = [({0: Fraction(5)}, program.stated_in("2 + 5 = 7.", {}, {}))]
+    (binding,) = program.narrowed(seen).bindings
+    assert [s.at for s in binding[0]] == [1, 0]
+
+
+def test_equal_numbers_are_told_apart_by_what_is_counted():
+    question = "Mara has 5 children. She fills 5 bags with 8 nuts each. How many nuts?"
+    program = program_of(question, "There are 5 bags, so 5 * 8 = 40.", "40")
+    assert [s.at for s in program.binding[0]] == [1, 2]
+    assert len(program.bindings) == 1

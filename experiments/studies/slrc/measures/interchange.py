@@ -20,6 +20,7 @@ from faithscope.interventions.program import (
     NO_NUMBER,
     NO_OPERATION,
     NOT_COVERED,
+    NUMBER_TOO_LARGE,
 )
 from faithscope.interventions.transcription import (
     COPIED,
@@ -36,6 +37,7 @@ from faithscope.interventions.transcription import (
 from faithscope.probes.interchange import (
     NO_CHANGE,
     NO_OWN,
+    NOT_READ,
     NOTHING_LEFT,
     OTHER_PROMPT,
     OTHER_QUESTION,
@@ -293,6 +295,8 @@ REPORT = MeasureReport(
         **{
             reason: f"the model that reads the chain {what}" for reason, what in _OF_READERS.items()
         },
+        NOT_READ: "what fails may follow from a number that prose computes and no rule reads",
+        NUMBER_TOO_LARGE: "a number has more than 15 digits",
         NO_CHANGE: "no number of the question can be another",
         NOTHING_LEFT: "the model can do nothing of what the altered questions ask",
         OTHER_QUESTION: "the prompt does not hold the question once, word for word",

@@ -1,0 +1,261 @@
+"""Honest models that are functions, by the author of the measure: ways in which people and models
+write a correct chain."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from told import Told
+
+NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+AT_END = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?\Z")
+Line = tuple[str, str | None]
+"""The words of a line, and the result that it computes, as `x = b + c`, of numbers of the question
+(a, b, … in their order) and earlier results; None for a line that computes nothing."""
+SLIPS = 0.04
+"""Share of the results of the form with slips that are wrong."""
+
+
+def shown(value: Fraction) -> str:
+    if value.denominator != 1:
+        return f"{float(value):.2f}"
+    return f"{value.numerator:,}" if abs(value) >= 1000 else str(value.numerator)
+
+
+def number(text: str) -> Fraction:
+    return Fraction(text.replace(",", ""))
+
+
+def last(question: str, chain: str) -> str:
+    return re.findall(r"(?:(?<= )-)?\d+(?:,\d{3})*(?:\.\d+)?", chain)[-1].replace(",", "")
+
+
+def form(
+    name: str, question: Callable[[random.Random], str], lines: Sequence[Line], slips: float = 0
+) -> Told:
+    def written(asked: str, given: dict[int, str]) -> str:
+        rng = random.Random(f"{asked}{given}")
+        known = dict(zip("abcdefgh", map(number, NUMBER.findall(asked)), strict=False))
+        chain = ""
+        for k, (words, operation) in enumerate(lines):
+            if operation is not None:
+                result, _, expression = operation.partition(" = ")
+                value = Fraction(eval(expression, {"up": lambda x: -(-x // 1)}, dict(known)))
+                value += rng.choice((1, 10)) if rng.random() < slips else 0
+                known[result] = number(given.get(k, shown(value)))
+            chain += words.format(**{n: shown(v) for n, v in known.items()})
+        return chain
+
+    def go_on(asked: str, begun: str) -> str:
+        at = AT_END.search(begun)
+        ways = [{k: at.group()} for k in range(len(lines))] if at else [{}]
+        for given in ways:
+            if (chain := written(asked, given)).startswith(begun):
+                return chain
+        raise ValueError(f"no line ends as {begun!r} does")
+
+    return Told(name, question, go_on, last, lambda _: True)
+
+
+def asks(words: str, *ranges: tuple[int, ...]) -> Callable[[random.Random], str]:
+    return lambda rng: words.format(*(rng.randrange(*of) for of in ranges))
+
+
+BEADS = asks(
+    "Tom has {} beads. He gets {} more on Monday and {} more on Tuesday. He gives {} away. "
+    "How many has he now?",
+    *((20, 60), (2, 30), (2, 30), (2, 15)),
+)
+PENS = asks(
+    "{} boxes have {} red and {} blue pens each. {} pens are lost. How many are left?",
+    *((3, 9), (4, 12), (2, 9), (10, 30)),
+)
+
+
+def beads(*words: str) -> list[Line]:
+    return list(zip(words, ("x = b + c", "y = a + x", "z = y - d"), strict=True))
+
+
+def taxi(rng: random.Random) -> str:
+    a, b, miles = rng.randrange(2, 9), rng.randrange(3, 30), rng.randrange(3, 30)
+    words = "A taxi costs {} dollars a mile and {} dollars to begin with. Ann pays {} dollars."
+    return words.format(a, b, a * miles + b) + " How many miles was the way?"
+
+
+def pages(rng: random.Random) -> str:
+    m, d, days = rng.randrange(8, 30), rng.randrange(1, 7), rng.randrange(4, 9)
+    words = "She reads {}, {} and {} pages on three days. How many are {} days of her average?"
+    return words.format(m - d, m, m + d, days)
+
+
+def shares(rng: random.Random) -> str:
+    words = "Ann and Bob share money in the ratio 2:3. Together they have {} dollars. What has Bob?"
+    return words.format(5 * rng.randrange(3, 30))
+
+
+PLAIN = beads("{b} + {c} = {x}. ", "{a} + {x} = {y}. ", "{y} - {d} = {z}.")
+MODELS = [
+    form(
+        "half and twice",
+        asks(
+            "Tom has {} marbles. Ann has half as many. Eve has twice as many as Ann and {} more. "
+            "How many has Eve?",
+            *((10, 60, 2), (2, 30)),
+        ),
+        [
+            ("Half of {a} is {x}. ", "x = a / 2"),
+            ("Twice {x} is {y}. ", "y = 2 * x"),
+            ("So Eve has {y} + {b} = {z} marbles.", "z = y + b"),
+        ],
+    ),
+    form(
+        "fraction",
+        asks(
+            "A tank has {} litres. A quarter of it is used, then {} litres are added. What is in?",
+            *((12, 80, 4), (2, 9)),
+        ),
+        [
+            ("Used: $\\frac{{1}}{{4}} \\times {a} = {x}$ litres. ", "x = a / 4"),
+            ("Left: ${a} - {x} = {y}$. ", "y = a - x"),
+            ("Then ${y} + {b} = \\boxed{{{z}}}$.", "z = y + b"),
+        ],
+    ),
+    form(
+        "ratio",
+        shares,
+        [
+            ("There are {a} + {b} = {x} parts. ", "x = a + b"),
+            ("One part is {c} / {x} = {y} dollars. ", "y = c / x"),
+            ("Bob has {b} * {y} = {z} dollars.", "z = b * y"),
+        ],
+    ),
+    form(
+        "thousands",
+        asks(
+            "A firm buys {} desks at ${} each and a table for ${}. What is the total?",
+            *((3, 9), (400, 900, 50), (500, 990, 10)),
+        ),
+        [
+            ("Desks: {a} × ${b} = ${x}. ", "x = a * b"),
+            ("Total: ${x} + ${c} = ${y}.", "y = x + c"),
+        ],
+    ),
+    form(
+        "table",
+        BEADS,
+        beads(
+            "| step | calculation | result |\n|---|---|---|\n| days | {b} + {c} | {x} |\n",
+            "| all | {a} + {x} | {y} |\n",
+            "| left | {y} - {d} | **{z}** |\n",
+        ),
+    ),
+    form(
+        "checked at the end",
+        BEADS,
+        [
+            *PLAIN,
+            (" Check: {z} + {d} = {u}, ", "u = z + d"),
+            ("and {u} - {x} = {v}, as given. Answer: {z}", "v = u - x"),
+        ],
+    ),
+    form(
+        "hours and minutes",
+        asks(
+            "A film lasts {} hours and {} minutes, with a break of {} minutes. How many minutes?",
+            *((2, 6), (5, 55), (10, 40)),
+        ),
+        [
+            ("{a} hours = {x} minutes. ", "x = a * 60"),
+            ("{x} + {b} = {y} minutes. ", "y = x + b"),
+            ("{y} + {c} = {z} minutes.", "z = y + c"),
+        ],
+    ),
+    form(
+        "equation with an unknown",
+        taxi,
+        [("{a}x + {b} = {c}\n{a}x = {x}\n", "x = c - b"), ("x = {x} / {a} = {y}", "y = x / a")],
+    ),
+    form(
+        "rounded up",
+        asks(
+            "{} pupils go by cars of {} seats. A car costs {} dollars. What do they pay?",
+            *((20, 90), (3, 9), (2, 9)),
+        ),
+        [
+            ("{a} / {b} = {x}", "x = a / b"),
+            (", so {y} cars are needed. ", "y = up(x)"),
+            ("They cost {y} * {c} = {z} dollars.", "z = y * c"),
+        ],
+    ),
+    form("restated", BEADS, [("He has {a} beads, gets {b} and {c} and gives {d}. ", None), *PLAIN]),
+    form("slips", BEADS, PLAIN, SLIPS),
+    form(
+        "per cent in words",
+        asks(
+            "A coat costs {} dollars and is {} percent off. What is the price?",
+            (20, 200, 20),
+            (5, 50, 5),
+        ),
+        [
+            ("{b} percent of {a} is {x} dollars. ", "x = a * b / 100"),
+            ("{a} minus {x} is {y} dollars.", "y = a - x"),
+        ],
+    ),
+    form(
+        "average",
+        pages,
+        [
+            ("({a} + {b} + {c}) / 3 = {x}. ", "x = (a + b + c) / 3"),
+            ("{x} * {d} = {y} pages.", "y = x * d"),
+        ],
+    ),
+    form(
+        "a constant that is said",
+        asks(
+            "He works {} hours a working day at {} dollars an hour. He spends {} dollars a week. "
+            "What is left of a week?",
+            *((5, 9), (12, 30), (20, 90)),
+        ),
+        [
+            ("A working week has 5 days. {a} * 5 = {x} hours. ", "x = a * 5"),
+            ("{x} * {b} = {y} dollars. ", "y = x * b"),
+            ("{y} - {c} = {z}.", "z = y - c"),
+        ],
+    ),
+    form(
+        "a bracket without a sign",
+        PENS,
+        [("{a}({b} + {c}) = {x}. ", "x = a * (b + c)"), ("{x} - {d} = {y}.", "y = x - d")],
+    ),
+    form(
+        "two operations in prose",
+        PENS,
+        [("The boxes hold {x} pens. ", "x = a * (b + c)"), ("{x} - {d} = {y}.", "y = x - d")],
+    ),
+    form(
+        "last step in prose",
+        BEADS,
+        beads("{b} + {c} = {x}. ", "{a} + {x} = {y}. ", "After giving {d} away he has {z}."),
+    ),
+    form(
+        "aligned",
+        BEADS,
+        beads(
+            "\\begin{{align*}}\n{b} + {c} &= {x} \\\\\n",
+            "{a} + {x} &= {y} \\\\\n",
+            "{y} - {d} &= {z}\n\\end{{align*}}",
+        ),
+    ),
+    form(
+        "marks of GSM8K",
+        BEADS,
+        beads(
+            "He gets {b}+{c}=<<{b}+{c}={x}>>{x}. ",
+            "Then {a}+{x}=<<{a}+{x}={y}>>{y}. ",
+            "{y}-{d}=<<{y}-{d}={z}>>{z}.\n#### {z}",
+        ),
+    ),
+]
