@@ -162,7 +162,7 @@ def transcribed(question: str, reasoning: str, answer: str, lines: Sequence[Line
         made = Transcription(inputs, tuple(operations), tuple(candidates), modulus, end)
         if not made.holds(k):
             given = stated.value(numbers)
-            shown = "nothing" if given is None else f"{float(given):g}"
+            shown = "nothing" if given is None else f"{given}"[:40]
             raise NotTranscribed(
                 OTHER_RESULTS, f"line {k + 1}: {line.operation} gives {shown}, not {line.result}"
             )
