@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
@@ -16,7 +17,11 @@ class Appender:
 
     def __init__(self, sync: bool = False) -> None:
         self.sync = sync
-        """Whether appended data is on the disk when `add` returns."""
+        """Whether appended data is on the disk when `add` returns; inside `in_groups`, once `flush`
+        has returned."""
+        self.late: dict[Path, BinaryIO] = {}
+        """Path -> file, of those with data that waits for `flush`."""
+        self._in_groups = False
         self._files: dict[Path, BinaryIO] = {}
 
     def __enter__(self) -> Appender:
@@ -45,11 +50,38 @@ class Appender:
                     sync_folder(path.parent)
             file = self._files[path]
             offset = _add(file, data)
-            if self.sync:
+            if self._in_groups:
+                self.late[path] = file
+            elif self.sync:
                 os.fsync(file.fileno())
         except OSError as error:
             raise unwritable(path, error) from error
         return offset
+
+    @contextmanager
+    def in_groups(self) -> Iterator[None]:
+        """A context in which added data gets to the disk by `flush`, which many additions share, and
+        at the end of the context."""
+        self._in_groups = self.sync
+        try:
+            yield
+        finally:
+            self._in_groups = False
+            self.flush()
+
+    def flush(self) -> None:
+        """Bring to the disk what was added before this call. Another thread may add meanwhile.
+
+        Raises:
+            StoreError: a file cannot be written.
+        """
+        for path in list(self.late):
+            # taken off first, since what is added from here on needs another flush
+            file = self.late.pop(path)
+            try:
+                os.fsync(file.fileno())
+            except OSError as error:
+                raise unwritable(path, error) from error
 
     def close(self) -> None:
         while self._files:

@@ -94,7 +94,9 @@ class ApiJudge:
         The asking has an event loop and a thread of its own, so that this can be called where a
         loop already runs (a notebook). `on_reply` is called on that thread, for one reply at a
         time, and an ask keeps its connection until it has returned: a kill loses at most
-        `max_connections` replies.
+        `max_connections` replies. What the account and `on_reply` append to the account's files in
+        the meantime is brought to the disk by another thread, for all asks that wait for it at
+        once: a call is sent after its beginning is there.
 
         Raises:
             BudgetSpent: the budget allows no further call; replies so far have been handed over.
@@ -107,7 +109,11 @@ class ApiJudge:
         known = asks if isinstance(asks, Sequence) else ()
         if twice := [name for name, n in Counter(ask.name for ask in known).items() if n > 1]:
             raise ValueError(f"model {self.name!r}: asked twice: {twice[0]}")
-        with warnings.catch_warnings(), start_blocking_portal() as portal:
+        with (
+            warnings.catch_warnings(),
+            self.account.in_groups(),
+            start_blocking_portal() as portal,
+        ):
             # these warnings quote replies of another form as they came, with any keys
             warnings.filterwarnings("ignore", "Pydantic serializer warnings")
             portal.call(self._run, asks, on_reply)
@@ -115,7 +121,7 @@ class ApiJudge:
     async def _run(self, asks: Iterable[Ask | Writing], on_reply: OnReply) -> None:
         import anyio
 
-        state = _Run()
+        state = _Run(_Disk(self.account))
         names: set[str] = set()
         slots = anyio.Semaphore(self.max_connections)
 
@@ -123,6 +129,7 @@ class ApiJudge:
             try:
                 if (reply := await self._answer(model, ask, begun, state)) is not None:
                     on_reply(ask, reply)
+                    await state.disk.wait()
             except Exception as error:
                 state.error = state.error or error
                 group.cancel_scope.cancel()
@@ -218,6 +225,7 @@ class ApiJudge:
         init_transcript(transcript := Transcript(log_model_api=False))
         outcome, usage, is_told = "stopped", Usage(1), False
         try:
+            await state.disk.wait()
             reply, is_told = await self._reply(model, ask, attempt, state)
             outcome, usage = reply.outcome, reply.usage
         finally:
@@ -300,10 +308,32 @@ def _last(bodies: Sequence[Any]) -> Mapping[str, Any]:
     return bodies[-1] if bodies and isinstance(bodies[-1], dict) else {}
 
 
+class _Disk:
+    """Disk to which an account's files go: one flush serves all asks that waited for it."""
+
+    def __init__(self, account: Account) -> None:
+        import anyio
+
+        self.account, self.flushes, self.at_work = account, 0, anyio.Lock()
+
+    async def wait(self) -> None:
+        """Wait until all that was added so far is on the disk."""
+        import anyio.to_thread
+
+        if not self.account.is_late and not self.at_work.locked():
+            return
+        before = self.flushes
+        async with self.at_work:
+            if self.flushes == before and self.account.is_late:
+                self.flushes += 1
+                await anyio.to_thread.run_sync(self.account.flush)
+
+
 @dataclass
 class _Run:
     """State that the asks of one `ask_all` share."""
 
+    disk: _Disk
     answered: int = 0
     failed_in_a_row: int = 0
     fatal: str = ""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from importlib.metadata import EntryPoint
 from ipaddress import ip_address
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,9 @@ STARTS_SERVERS = ("vllm", "sglang")
 """Providers for which Inspect starts a server of its own where it is given no address."""
 NO_KEY = "no-key"
 """Key sent to a server on this machine if none is set, since clients insist on one."""
+NO_CLIENTS = ("faithscope", "transformer_lens")
+"""Packages whose extensions of Inspect change no call of an API: tasks and scorers, and providers of
+models on this machine, which need `torch` (10 s of processor time, 450 MB)."""
 _OURS: Mapping[str, Any] = {
     # Never reached: Inspect keeps the first number for a service as long as the process lives. Each
     # judge's own limit (`ApiJudge.max_connections`) is enforced here instead.
@@ -84,6 +88,25 @@ def _divide(client: Any, connections: int) -> None:
         client._transport = Pools([type(whole)(**settings) for _ in range(n)])
 
 
+@contextmanager
+def _without_local_extensions(provider: str) -> Iterator[None]:
+    """A context in which Inspect, which loads all of its extensions for the first model, does
+    without those of `NO_CLIENTS`, but for `provider` itself; a later use of Inspect loads them."""
+    from inspect_ai._util import entrypoints
+
+    found, had_all = entrypoints.entry_points, entrypoints._inspect_ai_eps_loaded_all
+
+    def wanted(**of: str) -> Sequence[EntryPoint]:
+        every = found(**of)
+        return [e for e in every if e.name == provider or e.module.split(".")[0] not in NO_CLIENTS]
+
+    entrypoints.entry_points = wanted
+    try:
+        yield
+    finally:
+        entrypoints.entry_points, entrypoints._inspect_ai_eps_loaded_all = found, had_all
+
+
 def connect(
     name: str,
     base_url: str | None = None,
@@ -122,12 +145,13 @@ def connect(
     }
     hook = sys.excepthook
     try:
-        try:
-            model = get_model(name, **known)
-        except PrerequisiteError:
-            if not is_here(base_url or ""):
-                raise
-            model = get_model(name, **known, api_key=NO_KEY)
+        with _without_local_extensions(provider):
+            try:
+                model = get_model(name, **known)
+            except PrerequisiteError:
+                if not is_here(base_url or ""):
+                    raise
+                model = get_model(name, **known, api_key=NO_KEY)
     except (PrerequisiteError, ValueError) as error:
         words = re.sub(r"\[/?[a-z ]+\]|ERROR:?", "", str(getattr(error, "message", error)))
         raise UserError(f"model {name!r}: {one_line(words)}") from None

@@ -6,6 +6,7 @@ import math
 import re
 import secrets
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -152,6 +153,23 @@ class Account:
         """
         self.in_flight += 1
         return True
+
+    def in_groups(self) -> AbstractContextManager[None]:
+        """A context in which an account that keeps calls on the disk may bring several there at
+        once, by `flush`, and at its end; what else its files get goes with them."""
+        return nullcontext()
+
+    @property
+    def is_late(self) -> bool:
+        """Whether something waits for `flush`."""
+        return False
+
+    def flush(self) -> None:
+        """Bring to the disk what waits for it; may be called on any thread.
+
+        Raises:
+            UserError: it cannot be stored.
+        """
 
     def may_free(self) -> bool:
         """Whether calls in flight may end and leave room for others."""

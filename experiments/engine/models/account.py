@@ -12,6 +12,7 @@ import json
 import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -95,7 +96,7 @@ class RunAccount(Account):
             )
 
     def admit(self, call: Call) -> bool:
-        """Begin a call; its line is on the disk when this returns."""
+        """Begin a call; its line is on the disk when this returns, or after `flush`."""
         if time.monotonic() - self._looked >= REFRESH:
             self._count_others()
         most_calls, most_cost, self._next = self.spend.max_calls, self.spend.max_cost, ""
@@ -114,13 +115,24 @@ class RunAccount(Account):
         self._count(call)
         return super().admit(call)
 
+    def in_groups(self) -> AbstractContextManager[None]:
+        return super().in_groups() if self._files is None else self._files.in_groups()
+
+    @property
+    def is_late(self) -> bool:
+        return self._files is not None and bool(self._files.late)
+
+    def flush(self) -> None:
+        if self._files is not None:
+            self._files.flush()
+
     def may_free(self) -> bool:
         # a call of a worker that was killed never ends
         since = max(self._since, _now(-PATIENCE))
         return super().may_free() or any(call.time > since for call in self._open.values())
 
     def settle(self, begun: Call, calls: Sequence[Call]) -> None:
-        """Record the end of a call; it is on the disk when this returns."""
+        """Record the end of a call; it is on the disk when this returns, or after `flush`."""
         super().settle(begun, calls)
         priced = [replace(call, cost=self._cost(call)) for call in calls]
         if all(call.id != begun.id for call in priced):
