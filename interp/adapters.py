@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from faithscope.interp import documents
 from faithscope.interp.errors import UserError
 
 FILE = "adapter_config.json"
@@ -48,8 +49,8 @@ def json_of(path: Path) -> dict[str, Any]:
         return dict(pairs)
 
     try:
-        value = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=once)
-    except (OSError, ValueError, RecursionError) as error:
+        value = documents.json_of(path.read_text(encoding="utf-8"), object_pairs_hook=once)
+    except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read ({error}); get the file again") from error
     if twice:
         raise UserError(

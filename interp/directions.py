@@ -20,6 +20,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
+from faithscope.interp.documents import json_of
 from faithscope.interp.edits import SITES, Site
 from faithscope.interp.errors import UserError, did_you_mean
 
@@ -124,7 +125,7 @@ def load_direction(path: Path | str, name: str | None = None) -> Direction:
 
 def _direction(path: Path, name: str, vector: Tensor, known: str | None) -> Direction:
     try:
-        about = {} if known is None else json.loads(known)
+        about = {} if known is None else json_of(known)
         if not isinstance(about, dict):
             raise TypeError("it is no JSON object")
     except (TypeError, ValueError) as error:

@@ -26,6 +26,7 @@ from pydantic import (
     model_validator,
 )
 
+from faithscope.interp.documents import yaml_of
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interventions import Question
 from faithscope.probes.framing import Asking, Cue
@@ -342,7 +343,7 @@ def _listed(values: Any) -> Any:
 
 def _of_file(name: str) -> tuple[DeclaredCue, ...]:
     try:
-        read = yaml.safe_load(Path(name).expanduser().read_text("utf-8"))
+        read = yaml_of(Path(name).expanduser().read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ValueError(
             f"{name}: cannot be read as YAML ({' '.join(str(error).split())})"

@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from faithscope.interp.documents import yaml_of
 from faithscope.interp.errors import UserError, did_you_mean
 
 Key = tuple[str | int, ...]
@@ -111,7 +112,7 @@ def _read(path: Path, needs: str) -> dict[str, Any]:
 
 
 class _TooMuch(yaml.YAMLError):
-    """YAML that cannot be a config: nested too deeply, or multiplied by aliases."""
+    """YAML that holds more values than a config can."""
 
 
 def _loaded(text: str) -> Any:
@@ -122,10 +123,7 @@ def _loaded(text: str) -> Any:
 def _parsed(text: str) -> Any:
     """The values of a text, which nothing may change: a run reads its config a dozen times, and
     PyYAML takes up to a tenth of a second for one."""
-    try:
-        value = yaml.load(text, Loader=_Loader)
-    except RecursionError:
-        raise _TooMuch("it is nested too deeply") from None
+    value = yaml_of(text, _Loader)
     # a value that an alias repeats counts at every place
     left, n = [value], 0
     while left:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from faithscope.experiments.files import make_folder, write_atomically
+from faithscope.interp.documents import json_of
 from faithscope.interp.errors import UserError
 
 FORMAT = 1
@@ -114,7 +115,7 @@ def differing(before: Any, now: Any, at: str = "") -> list[str]:
 
 def _manifest(path: Path) -> dict[str, Any]:
     try:
-        manifest = json.loads(path.read_text("utf-8"))
+        manifest = json_of(path.read_text("utf-8"))
     except OSError as error:
         raise UserError(
             f"{path}: cannot be read ({error.strerror}); give the folder of a saved benchmark"

@@ -60,8 +60,8 @@ class Appender:
 
     @contextmanager
     def in_groups(self) -> Iterator[None]:
-        """A context in which added data gets to the disk by `flush`, which many additions share, and
-        at the end of the context."""
+        """A context in which added data gets to the disk by `flush`, which many additions share,
+        and at the end of the context."""
         self._in_groups = self.sync
         try:
             yield

@@ -14,6 +14,7 @@ from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.config.yaml_source import read_tree
 from faithscope.experiments.files import StoreError, write_atomically
+from faithscope.interp.documents import json_of
 
 C = TypeVar("C", bound=FolderConfig)
 
@@ -76,11 +77,11 @@ def read_environment(run_dir: Path) -> dict[str, Any]:
     if not path.is_file():
         return {"schema": SCHEMA, "sessions": [], "models": {}}
     try:
-        environment = json.loads(path.read_text("utf-8"))
+        environment = json_of(path.read_text("utf-8"))
         whole = isinstance(environment["schema"], int) and isinstance(environment["models"], dict)
         if not whole or not all(isinstance(s, dict) for s in environment["sessions"]):
             raise TypeError("holds other things than were written")
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError) as error:
         raise StoreError(
             f"{path}: is damaged ({error}); faithscope repair puts it aside"
         ) from error

@@ -26,8 +26,8 @@ STARTS_SERVERS = ("vllm", "sglang")
 NO_KEY = "no-key"
 """Key sent to a server on this machine if none is set, since clients insist on one."""
 NO_CLIENTS = ("faithscope", "transformer_lens")
-"""Packages whose extensions of Inspect change no call of an API: tasks and scorers, and providers of
-models on this machine, which need `torch` (10 s of processor time, 450 MB)."""
+"""Packages whose extensions of Inspect change no call of an API: tasks and scorers, and providers
+of models on this machine, which need `torch` (10 s of processor time, 450 MB)."""
 _OURS: Mapping[str, Any] = {
     # Never reached: Inspect keeps the first number for a service as long as the process lives. Each
     # judge's own limit (`ApiJudge.max_connections`) is enforced here instead.

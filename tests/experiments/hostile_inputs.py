@@ -35,8 +35,8 @@ MODELS = [
 BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 60))
 
 TEXTS = [
-    ("a: " + "[" * 5_000 + "]" * 5_000, "nested too deeply"),
-    (BOMB, "more than 100,000 values"),
+    ("a: " + "[" * 5_000 + "]" * 5_000, "line 1: lists or objects are nested more than 100 deep"),
+    (BOMB, "its aliases make more than 10"),
     ("a: &a\n  b: *a\n", "recursive"),
     ("a: \x1b", "not YAML"),
 ]
@@ -118,7 +118,13 @@ CASES: dict[str, tuple[str, bytes, tuple[str, ...]]] = {
         ("line 2: is not UTF-8", "save the file as UTF-8")),
     "torn line": ("jsonl", lines(GOOD) + b'{"question": "Wh',
         ("line 2: is not JSON", "give one object per line")),
-    "nested too deep": ("jsonl", b"[" * 200_000 + b"\n", ("line 1: is not JSON",)),
+    "nested too deep": ("jsonl", b"[" * 200_000 + b"\n",
+        ("line 1: is not JSON (lists or objects are nested more than 100 deep",)),
+    "nested too deep in YAML": ("yaml", b"- a: " + b"[" * 200_000,
+        ("is no YAML (line 1: lists or objects are nested more than 100 deep; flatten them)",)),
+    "nested too deep in YAML without brackets": ("yaml", b"- " * 100_000,
+        ("is no YAML (line 1: lists or objects are nested more than 100 deep",)),
+    "multiplied by aliases": ("yaml", BOMB.encode(), ("is no YAML (its aliases make more than 10",)),
     "nested deeper than data is": ("jsonl",
         lines(GOOD) + b'{"question": "q", "labels": ' + b"[" * 900 + b"]" * 900 + b"}\n",
         ("line 2: holds lists or objects nested more than 100 deep; flatten them",)),

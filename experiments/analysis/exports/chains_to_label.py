@@ -19,6 +19,7 @@ from faithscope.experiments.data.traces import TraceSettings, to_trace
 from faithscope.experiments.engine.merge import ANNOTATIONS
 from faithscope.experiments.engine.traces.given import read_given
 from faithscope.experiments.files import StoreError, make_folder, write_atomically
+from faithscope.interp.documents import json_of
 from faithscope.interp.errors import UserError
 from faithscope.interp.locks import Lock
 from faithscope.interventions import AnswerKind, Trace
@@ -150,7 +151,7 @@ def sample(source: Source, limit: int | None = None) -> tuple[Chain, ...]:
             digests = [[*source.chains[i].place, source.chains[i].digest] for i in places]
             write_atomically(path, json.dumps(digests, indent=1) + "\n")
     try:
-        drawn = {(model, task, item): d for model, task, item, d in json.loads(path.read_bytes())}
+        drawn = {(model, task, item): d for model, task, item, d in json_of(path.read_bytes())}
     except (ValueError, TypeError) as error:
         raise StoreError(f"{path}: is damaged ({error}); delete it to draw anew") from error
     if limit not in (None, len(drawn)):

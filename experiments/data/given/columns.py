@@ -19,6 +19,7 @@ from faithscope.experiments.data.tasks.sources.rows import (
     folded,
     is_filled,
 )
+from faithscope.interp.documents import yaml_of
 from faithscope.interp.errors import UserError, did_you_mean
 
 KEY = "traces.columns"
@@ -97,7 +98,7 @@ def stored(path: Path) -> Columns:
     if not beside.is_file():
         return columns
     try:
-        columns = yaml.safe_load(beside.read_text("utf-8"))
+        columns = yaml_of(beside.read_text("utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"{beside}: cannot be read ({reason}); mend it, or take it away") from error

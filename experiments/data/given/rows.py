@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -41,6 +40,7 @@ from faithscope.experiments.data.tasks.sources.rows import (
     text_of,
     usable,
 )
+from faithscope.interp.documents import json_of
 from faithscope.interp.errors import UserError
 from faithscope.interp.marks import between_marks, without_opener
 
@@ -208,8 +208,8 @@ def _plain(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        said = json.loads(value.strip().lower())
-    except (ValueError, RecursionError):
+        said = json_of(value.strip().lower())
+    except ValueError:
         return value
     return said if isinstance(said, bool | int | float) else value
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from faithscope.experiments.data.given.rules import rules
+from faithscope.interp.documents import json_of
 from faithscope.interp.errors import UserError
 from faithscope.interp.marks import split, unknown_in_reply, without_breaks, without_ends
 
@@ -87,7 +87,7 @@ def reasoning_text(text: str) -> str:
     if not re.match(r"\s*\[\s*\{", text) or '"type"' not in text:
         return text
     try:
-        blocks = json.loads(text)
+        blocks = json_of(text)
     except ValueError:
         return text
     kinds = [str(b.get("type")) for b in blocks if isinstance(b, Mapping)]

@@ -3,7 +3,6 @@ read."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from faithscope.experiments.engine.models.at_hand import is_of_hub
+from faithscope.interp.documents import json_of
 from faithscope.interp.schemes import SCHEMES
 from faithscope.interp.sources import PACKAGED, converted
 from faithscope.probes.probe import Size
@@ -33,7 +33,7 @@ class ModelFiles:
         if not path or not path.is_file():
             return {}
         try:
-            values = json.loads(path.read_text("utf-8"))
+            values = json_of(path.read_text("utf-8"))
         except (OSError, ValueError):
             return {}
         return values.get("text_config", values) if isinstance(values, dict) else {}

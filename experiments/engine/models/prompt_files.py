@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from faithscope.interp.documents import yaml_of
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interp.extensions import broken, entries, extensions
 
@@ -116,7 +117,7 @@ def values_of(file: PromptText) -> dict[str, Any]:
         UserError: the file is no YAML mapping.
     """
     try:
-        values = yaml.safe_load(file.text)
+        values = yaml_of(file.text)
     except yaml.YAMLError as error:
         raise UserError(f"{file.where}: not YAML: {' '.join(str(error).split())}") from error
     if not isinstance(values, dict):

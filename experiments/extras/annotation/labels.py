@@ -18,6 +18,7 @@ from faithscope.experiments.data.principles import BY_ID
 from faithscope.experiments.engine.append import Appender, cut_torn_line, whole_lines
 from faithscope.experiments.engine.units import checked, sealed
 from faithscope.experiments.files import StoreError, make_folder
+from faithscope.interp.documents import json_of
 from faithscope.interp.errors import UserError
 from faithscope.interp.locks import Lock
 
@@ -93,7 +94,7 @@ class Annotator:
         """
         for offset, line in whole_lines(self.path, self._read_to):
             try:
-                self._take(json.loads(b"{" + checked(line)))
+                self._take(json_of(b"{" + checked(line)))
             except (ValueError, TypeError, KeyError, UserError) as error:
                 raise StoreError(
                     f"{self.path}: the line at byte {offset} is damaged ({error}); take it out "

@@ -18,6 +18,7 @@ from faithscope.experiments.extras.annotation.desk import Desk
 from faithscope.experiments.extras.annotation.export import write_export
 from faithscope.experiments.extras.annotation.labels import at_work, names_in
 from faithscope.experiments.extras.annotation.rounds import protocol_in
+from faithscope.interp.documents import json_of
 from faithscope.interp.errors import UserError
 from faithscope.interp.plain import visible
 
@@ -58,13 +59,13 @@ class Handler(loopback.Handler):
             self.send(413, "text/plain", f"give a length of at most {LONGEST_BODY} bytes\n")
         else:
             try:
-                sent = json.loads(self.rfile.read(int(length)))
+                sent = json_of(self.rfile.read(int(length)))
                 if not isinstance(sent, dict):
                     raise UserError("is no object")
                 status, said = 200, actions[asked](sent)
             except UserError as error:
                 status, said = 409, {"error": visible(str(error))}
-            except (ValueError, RecursionError) as error:
+            except ValueError as error:
                 status, said = 400, {"error": f"is not JSON ({error})"}
             self.send(status, "application/json", json.dumps(said))
 

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, CoverageItem
 from faithscope.experiments.studies.c2faith.prompts import TaskForm
 from faithscope.experiments.studies.c2faith.prompts_of_items import Condition, ask_of
+from faithscope.interp.documents import yaml_of
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Ask
 
@@ -191,7 +192,7 @@ def variants(
 
 def _read(text: str, where: str) -> dict[str, Injection]:
     try:
-        files = TypeAdapter(dict[str, _InjectionFile]).validate_python(yaml.safe_load(text))
+        files = TypeAdapter(dict[str, _InjectionFile]).validate_python(yaml_of(text))
     except yaml.YAMLError as error:
         raise UserError(f"{where}: not YAML: {' '.join(str(error).split())}") from error
     except ValidationError as error:

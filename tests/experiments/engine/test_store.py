@@ -230,3 +230,13 @@ def test_what_is_on_the_disk_has_its_name_there_too(
         files.add(tmp_path / "a/b/d", b"one")
         files.add(tmp_path / "a/b/d", b"two")
     assert synced == ["a/b", "a/b/d", "a/b/d"]
+    synced.clear()
+    with Appender(sync=True) as files, files.in_groups():
+        files.add(tmp_path / "a/b/d", b"three")
+        files.add(tmp_path / "a/b/d", b"four")
+        assert synced == []
+        files.flush()
+        assert synced == ["a/b/d"]
+        files.flush()
+        files.add(tmp_path / "a/b/d", b"five")
+    assert synced == ["a/b/d", "a/b/d"]

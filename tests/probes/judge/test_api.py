@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import json
 import logging
+import os
+import re
 import signal
 import threading
 import time
@@ -27,7 +31,10 @@ from fault_server import (
     waits,
 )
 
-from faithscope.experiments.engine.models.account import calls_of, spend_file
+from faithscope.experiments.config.api import SpendConfig
+from faithscope.experiments.engine.append import Appender
+from faithscope.experiments.engine.models.account import RunAccount, calls_of, spend_file
+from faithscope.experiments.files import StoreError
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.api import ApiJudge
 from faithscope.probes.judge.form import Usage, Writing
@@ -190,6 +197,54 @@ def test_what_is_not_taken_yet_holds_its_connection(server):
     judge(server, max_connections=2).ask_all(asks(range(20)), keep)
     assert len(sent) == 20
     assert all(now <= taken + 2 for taken, now in enumerate(sent)), sent
+
+
+@pytest.fixture
+def slow_disk(tmp_path, monkeypatch):
+    """The account of a run on a slow disk, and what the disk took of it so far, flush by flush."""
+    files, flushed, sync = Appender(sync=True), [b""], os.fsync
+
+    def slow(file: int):
+        before = (tmp_path / spend_file("main")).read_bytes()
+        time.sleep(0.01)
+        sync(file)
+        flushed.append(before)
+
+    monkeypatch.setattr(os, "fsync", slow)
+    with files:
+        yield RunAccount(SpendConfig(), tmp_path, "main", files), flushed
+
+
+def test_one_wait_for_the_disk_serves_all_calls_and_none_is_sent_before_it(server, slow_disk):
+    of_run, flushed = slow_disk
+    unknown = []
+
+    def behave(handler):
+        (name,) = re.findall("item=([^;]*);", json.dumps(handler.request_body))
+        if f'"coverage/{name}", "outcome": "begun"'.encode() not in flushed[-1]:
+            unknown.append(name)
+        says(GOOD)(handler)
+
+    server.default = [behave]
+    ask_all(judge(server, max_connections=20, account=of_run), range(60))
+    assert not unknown
+    assert len(flushed) < 60, "each of 120 lines had a flush of its own"
+    assert flushed[-1].count(b"parsed") == 60
+
+
+def test_a_disk_that_takes_nothing_more_ends_the_asking(server, slow_disk, monkeypatch):
+    of_run, flushed = slow_disk
+    slow = os.fsync
+
+    def failing(file: int):
+        if len(flushed) > 3:
+            raise OSError(errno.EIO, "Input/output error")
+        slow(file)
+
+    monkeypatch.setattr(os, "fsync", failing)
+    with pytest.raises(StoreError, match="cannot be written .Input/output error."):
+        ask_all(judge(server, max_connections=2, account=of_run), range(200))
+    assert sum(server.seen.values()) < 20
 
 
 def test_a_reply_that_cannot_be_kept_ends_the_asking(server):

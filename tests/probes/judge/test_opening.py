@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib.metadata import EntryPoint
 
 import pytest
 
@@ -64,6 +65,29 @@ def test_a_server_on_this_machine_needs_no_key(name, monkeypatch):
     judge = ApiJudge(name, base_url="http://127.0.0.1:9/v1")
     assert judge.name == name
     assert sys.excepthook is hook
+
+
+def test_extensions_of_inspect_for_models_on_this_machine_are_left_alone(monkeypatch):
+    """TransformerLens has two: each judge would wait for `torch`, and hold it."""
+    from inspect_ai._util import entrypoints
+    from inspect_ai.hooks import _startup
+
+    loaded = []
+
+    class Extension(EntryPoint):
+        def load(self):
+            loaded.append(self.name)
+
+    values = ["transformer_lens.a", "faithscope.b", "transformer_lens_not", "hooks.of_a_company"]
+    known = [Extension(name=v, value=v, group="inspect_ai") for v in values]
+    monkeypatch.setattr(entrypoints, "entry_points", lambda group: known)
+    monkeypatch.setattr(entrypoints, "_inspect_ai_eps_loaded_all", False)
+    monkeypatch.setattr(_startup, "_registry_hooks_loaded", False)
+    ApiJudge("openai/m", base_url="http://127.0.0.1:9/v1")
+    assert loaded == values[2:]
+    # whoever uses Inspect later has them all
+    entrypoints.ensure_entry_points()
+    assert loaded == values[2:] + values
 
 
 def test_no_judge_shows_its_key():

@@ -26,6 +26,7 @@ from faithscope.experiments.data.tasks.sources.json_text import (
 )
 from faithscope.experiments.data.tasks.sources.options import may_be_empty
 from faithscope.experiments.data.tasks.sources.rows import SourceRow, begin_file
+from faithscope.interp.documents import yaml_of
 from faithscope.interp.errors import UserError
 
 _TEXTS = (".jsonl", ".json", ".csv", ".tsv", ".yaml", ".yml")
@@ -209,8 +210,8 @@ _Loader.add_constructor("tag:yaml.org,2002:map", _once)
 def _yaml(file: Path) -> Iterator[Placed]:
     text = _text(_bytes(file), file)
     try:
-        rows = yaml.load(text, _Loader)  # a loader of plain values alone
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        rows = yaml_of(text, _Loader)
+    except (yaml.YAMLError, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
         raise UserError(f"{file}: is no YAML ({reason}); mend it") from error
     yield from _objects(rows, file)

@@ -9,11 +9,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from faithscope.interp import documents
+from faithscope.interp.documents import MAX_DEPTH
 from faithscope.interp.errors import UserError
-
-MAX_DEPTH = 100
-"""Deepest nesting of lists and objects: no data set nests so deep, and deeper values cannot be
-stored."""
 
 
 class NotJson(Exception):
@@ -32,9 +30,7 @@ def json_of(text: str, where: str | Callable[[int], str]) -> Any:
         UserError: a key stands twice in one object, of which a reader would take the last.
     """
     try:
-        value = json.loads(text, object_pairs_hook=_once)
-    except RecursionError as error:
-        raise NotJson("it is nested too deep") from error
+        value = documents.json_of(text, object_pairs_hook=_once)
     except _Twice as twice:
         place = where if isinstance(where, str) else where(_place(text))
         raise UserError(

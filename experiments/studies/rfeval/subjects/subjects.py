@@ -7,7 +7,6 @@ after it as the model's own tokens, and what is generated after them is cut betw
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +22,7 @@ from faithscope.experiments.studies.rfeval.subjects.model_files import (
     profile_of,
 )
 from faithscope.experiments.studies.rfeval.subjects.parsing import Output, components, parse_output
+from faithscope.interp.documents import json_of
 from faithscope.interp.errors import UserError
 from faithscope.interp.prompts import Prompt
 from faithscope.interp.responses import split_response
@@ -105,7 +105,7 @@ def _model_type(name: str) -> str:
     if name.startswith(API) or not path.is_file():
         return ""
     try:
-        return str(json.loads(path.read_bytes())["model_type"])
+        return str(json_of(path.read_bytes())["model_type"])
     except (ValueError, TypeError, KeyError) as error:
         raise UserError(
             f"{path}: says no model_type ({type(error).__name__}: {error}); get the file again"
