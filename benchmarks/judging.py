@@ -1,7 +1,7 @@
 """Benchmark of judges behind APIs: processor time of a unit, and how busy connections are kept.
 
 `python benchmarks/judging.py` writes `benchmarks/results/judging_<machine>.csv`, a row per client,
-seconds of a reply and number of units. A server on loopback, in another process, gives every
+seconds of a reply and number of connections. A server on loopback, in another process, gives every
 request the same good reply after some seconds. Each client puts as many prompts of one form over as
 many connections:
 
@@ -13,6 +13,8 @@ many connections:
                 calls, stored records, progress; without tables and page
 
     cpu_ms      processor time of the client from its first request to its end, per unit
+    to_bare     cpu_ms over that of the `openai` client that ran just before; both rise by half and
+                more on a machine that is shared
     busy        mean number of requests that the server holds from the first request to the last
                 reply, over the number of connections
     wall_s      seconds from the first request to the last reply
@@ -24,6 +26,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import itertools
 import json
 import os
 import platform
@@ -49,7 +52,7 @@ class Server:
     """A server of chat completions, on a thread of its own, that times what one client asks."""
 
     def __init__(self, seconds: float) -> None:
-        self.seconds, self.reply = seconds, completion()
+        self.seconds, self.reply, self.url = seconds, completion(), ""
         self.pid = self.requests = self.held = 0
         self.began = self.ended = self.since = self.occupied = self.cpu = 0.0
         self.loop = asyncio.new_event_loop()
@@ -268,6 +271,7 @@ def measure(client: str, seconds: float, units: int, connections: int) -> dict[s
         "units": units,
         "connections": connections,
         "cpu_ms": round((cpu - server.cpu) / units * 1000, 2),
+        "to_bare": None,
         "busy": round(server.occupied / wall / connections, 3),
         "wall_s": round(wall, 1),
         "start_s": round(server.cpu, 1),
@@ -281,21 +285,24 @@ def main() -> None:
     parser.add_argument("--clients", nargs="*", default=list(CLIENTS))
     parser.add_argument("--seconds", nargs="*", type=float, default=[0.0, 2.0])
     parser.add_argument("--units", type=int, default=3000)
-    parser.add_argument("--connections", type=int, default=200)
+    parser.add_argument("--connections", nargs="*", type=int, default=[8, 50, 200])
     parser.add_argument("--client", help=argparse.SUPPRESS)
     parser.add_argument("--url", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.client:
-        CLIENTS[args.client](args.url, args.units, args.connections, args.folder)
+        CLIENTS[args.client](args.url, args.units, args.connections[0], args.folder)
         return
-    rows = []
-    for seconds in args.seconds:
-        for client in args.clients:
-            rows.append(measure(client, seconds, args.units, args.connections))
-            print(rows[-1], flush=True)
+    rows, bare = list[dict[str, Any]](), None
     out = Path(__file__).parent / "results" / f"judging_{args.machine}.csv"
-    pd.DataFrame(rows).to_csv(out, index=False)
+    for seconds, connections in itertools.product(args.seconds, args.connections):
+        for client in args.clients:
+            row = measure(client, seconds, args.units, connections)
+            bare = row["cpu_ms"] if client == "openai" else bare
+            row["to_bare"] = bare and round(row["cpu_ms"] / bare, 2)
+            rows.append(row)
+            print(row, flush=True)
+            pd.DataFrame(rows).to_csv(out, index=False)
 
 
 if __name__ == "__main__":

@@ -138,8 +138,9 @@ def flex_attention(model: Model) -> Iterator[None]:
     is one of plain attention, whose output means nothing."""
 
     def attend(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *_: Any, **__: Any):
-        one = (x[:, :, :1].repeat_interleave(query.shape[1] // x.shape[1], 1) for x in (key, value))
-        return torch.nn.functional.scaled_dot_product_attention(query, *one).transpose(1, 2)
+        n = query.shape[1] // key.shape[1]
+        k, v = (x[:, :, :1].repeat_interleave(n, 1) for x in (key, value))
+        return torch.nn.functional.scaled_dot_product_attention(query, k, v).transpose(1, 2)
 
     with patch.object(flex, "attend", attend), patch.object(model, "flex_reason", None):
         yield

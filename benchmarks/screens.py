@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -151,12 +151,12 @@ def table(rows: pd.DataFrame) -> pd.DataFrame:
     for name in ("found", "regret"):
         for other in ("random", "last"):
             rows[f"{name}_over_{other}"] = rows[name] - rows[f"{name}_{other}"]
-    out = []
-    for key, of in rows.groupby(["model", "data", "screen", "part"], sort=False):
+    out, by = [], ["model", "data", "screen", "part"]
+    for key, of in rows.groupby(by, sort=False):
         draws = np.random.default_rng(0).integers(len(of), size=(RESAMPLES, len(of)))
-        row = dict(zip(("model", "data", "screen", "part"), key, strict=True))
+        row: dict[Any, Any] = dict(zip(by, cast(tuple[Any, ...], key), strict=True))
         row |= {"chains": len(of), "all_steps": of["steps"].sum()}
-        numbers = of.drop(columns=["model", "data", "screen", "part", "chain"])
+        numbers = of.drop(columns=[*by, "chain"])
         for name in numbers:
             values = of[name].to_numpy(float)
             row[name] = values.mean()

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from importlib import import_module
 from importlib.metadata import EntryPoint
 from ipaddress import ip_address
 from types import MappingProxyType
@@ -92,8 +93,7 @@ def _divide(client: Any, connections: int) -> None:
 def _without_local_extensions(provider: str) -> Iterator[None]:
     """A context in which Inspect, which loads all of its extensions for the first model, does
     without those of `NO_CLIENTS`, but for `provider` itself; a later use of Inspect loads them."""
-    from inspect_ai._util import entrypoints
-
+    entrypoints: Any = import_module("inspect_ai._util.entrypoints")
     found, had_all = entrypoints.entry_points, entrypoints._inspect_ai_eps_loaded_all
 
     def wanted(**of: str) -> Sequence[EntryPoint]:

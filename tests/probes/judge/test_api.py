@@ -242,7 +242,7 @@ def test_a_disk_that_takes_nothing_more_ends_the_asking(server, slow_disk, monke
         slow(file)
 
     monkeypatch.setattr(os, "fsync", failing)
-    with pytest.raises(StoreError, match="cannot be written .Input/output error."):
+    with pytest.raises(StoreError, match=r"cannot be written \(Input/output error\)"):
         ask_all(judge(server, max_connections=2, account=of_run), range(200))
     assert sum(server.seen.values()) < 20
 
