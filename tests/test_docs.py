@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import json
 import os
 import re
 import runpy
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from faithscope.experiments.cli import docs, execute
 from faithscope.interp import Branch
@@ -49,12 +51,22 @@ def test_the_readme_shows_what_its_examples_print(
     readme = ROOT / "README.md"
     monkeypatch.chdir(tmp_path)
     shown = commands(readme)
-    assert len(shown) == 3
+    assert len(shown) == 1
     for command, printed in shown:
         program, *arguments = shlex.split(command)
         assert program == "faithscope"
         assert execute(arguments) == 0
         assert capsys.readouterr().out == printed, command
+    step = " ".join(f"Step {k} looks at box {k} again and finds 3 pens in it." for k in range(12))
+    row = {"question": "Ann has 2 boxes of 3 pens and loses 1. How many are left?", "gold": 5}
+    row["reasoning"] = (
+        f"There are 2 boxes of 3 pens, 6 in all. {step} She loses 1, so 5 pens are left."
+    )
+    (tmp_path / "chains.jsonl").write_text(f"{json.dumps(row)}\n" * 300)
+    (dry,) = re.findall(r"^faithscope (run chains .*)$", readme.read_text(), re.M)
+    assert execute(shlex.split(dry)) == 0
+    rows = [line for line in capsys.readouterr().out.splitlines() if "H100" in line]
+    assert rows[0] in readme.read_text().splitlines()
     left = runpy.run_path(str(code_of(readme, tmp_path)))
     printed = capsys.readouterr().out
     answers, on_page = answer_scores(printed), answer_scores(readme.read_text())
@@ -289,3 +301,23 @@ def test_the_site_builds_without_warnings_and_has_every_page_as_markdown(tmp_pat
 
 def _is_there(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
+
+
+def test_what_the_hosted_repository_calls_is_there() -> None:
+    hosted = ROOT / ".github"
+    (job,) = yaml.safe_load((hosted / "workflows/ci.yml").read_text())["jobs"].values()
+    (called,) = [step["run"] for step in job["steps"] if "run" in step]
+    targets = set(re.findall(r"^(\w[\w-]*):", (ROOT / "Makefile").read_text(), re.M))
+    assert called.split()[0] == "make"
+    assert set(called.split()[1:]) == {"lint", "test", "docs"} <= targets
+    forms = [yaml.safe_load(file.read_text()) for file in hosted.glob("ISSUE_TEMPLATE/*.yml")]
+    for form in forms:
+        assert {"name", "description", "body"} == set(form)
+        asked = [part["attributes"]["label"] for part in form["body"]]
+        assert "Output of `faithscope doctor`" in asked
+    assert len(forms) == 2
+
+
+def test_every_config_says_first_who_uses_it_when() -> None:
+    for config in (ROOT / "configs").glob("*.yaml"):
+        assert config.read_text("utf-8").startswith("# When "), config.name

@@ -237,6 +237,8 @@ def test_a_package_without_its_rooms_says_what_to_do(tmp_path: Path) -> None:
     assert "core.symlinks=true" in done.stderr
 
 
+WEIGHTS = "experiments/data/planted/weights"
+"""Folder of the planted models, of which all but the twins are a wheel of their own."""
 BESIDE = ("configs", "docs", "slurm", "pyproject.toml", "README.md", "LICENSE")
 """Further files and folders that a wheel is built from."""
 
@@ -249,19 +251,24 @@ def test_a_wheel_holds_every_file_of_the_four_rooms(tmp_path: Path) -> None:
         if name.split("/")[0] in {*MAY_IMPORT, PACKAGE, *BESIDE}:
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, copy / name, follow_symlinks=False)
-    subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "."],
-        cwd=copy,
-        check=True,
-    )
-    (wheel,) = copy.glob("*.whl")
+    build = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*build, ".", f"./{WEIGHTS}"], cwd=copy, check=True)
+    (wheel,) = copy.glob(f"{PACKAGE}-*.whl")
+    assert wheel.stat().st_size <= 12e6
     held = set(zipfile.ZipFile(wheel).namelist())
+    (data,) = copy.glob("faithscope_planted-*.whl")
+    others = {
+        name.replace("faithscope_planted", f"{PACKAGE}/{WEIGHTS}")
+        for name in zipfile.ZipFile(data).namelist()
+        if ".dist-info/" not in name
+    }
     wanted = {
         f"{PACKAGE}/{name}"
         for name in files.split()
-        if name.split("/")[0] in MAY_IMPORT and not name.endswith(".md")
+        if name.split("/")[0] in MAY_IMPORT
+        and not name.endswith((".md", f"{WEIGHTS}/pyproject.toml"))
     }
-    assert wanted <= held
+    assert wanted - held == others
     configs = {f"{PACKAGE}/{name}" for name in files.split() if name.startswith("configs/")}
     profile = f"{PACKAGE}/slurm/profile.example"
     pages = {f"{PACKAGE}/{n}" for n in files.split() if n.startswith("docs/") and n.endswith(".md")}

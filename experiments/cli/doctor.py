@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from packaging.requirements import Requirement
 
+from faithscope.experiments.data.planted import plants
 from faithscope.experiments.engine.environment import ROOT, install_command
 from faithscope.interp import sources
 from faithscope.interp.extensions import Kind, broken, entries, extensions
@@ -25,6 +26,7 @@ OK, OPTIONAL, BROKEN = "ok", "optional", "broken"
 
 EXTRAS = {
     "bundled": "the bundled model and other GGUF files",
+    "planted": "the planted models beside the twins",
     "data": "datasets from the hub",
     "quant": "8- and 4-bit weights",
     "tl": "TransformerLens on the same weights",
@@ -186,7 +188,10 @@ def _extras() -> list[Check]:
     for extra, adds in EXTRAS.items():
         if extra in OF_A_CHECKOUT and not (ROOT / "pyproject.toml").is_file():
             continue
-        problems = [p for e, r in _requirements() if e == extra and (p := _problem(r))]
+        if extra == "planted":  # a checkout holds them without the package
+            problems = [f"{len(absent)} are not here"] if (absent := plants.absent()) else []
+        else:
+            problems = [p for e, r in _requirements() if e == extra and (p := _problem(r))]
         if problems:
             note = f"{adds}: {', '.join(problems)}"
             checks.append(Check("extras", extra, note, OPTIONAL, install_command(extra)))

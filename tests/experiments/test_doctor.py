@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 import faithscope.experiments.cli.doctor as doctor_module
-from faithscope.experiments.cli.doctor import BROKEN, EXTRAS, OPTIONAL, check_model, doctor, report
+from faithscope.experiments.cli.doctor import (
+    BROKEN,
+    EXTRAS,
+    OK,
+    OPTIONAL,
+    check_model,
+    doctor,
+    report,
+)
+from faithscope.experiments.data.planted import plants
 
 
 @pytest.fixture(autouse=True)
@@ -24,6 +33,7 @@ def test_every_missing_thing_comes_with_its_command(cache: Path) -> None:
     assert torch.finding.startswith("2.")
     assert "float32 1x" in checks["devices", "cpu"].finding
     assert {name for area, name in checks if area == "extras"} == set(EXTRAS)
+    assert checks["extras", "planted"].state == OK
     for check in checks.values():
         if check.area == "extras" and check.state == OPTIONAL:
             assert f"[{check.name}]" in check.remedy
@@ -36,8 +46,12 @@ def test_extras_of_the_repository_are_not_offered_without_it(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor_module, "ROOT", cache)
-    extras = {check.name for check in report() if check.area == "extras"}
-    assert extras == set(EXTRAS) - {"docs", "dev"}
+    # a checkout holds every planted model, a wheel the twins alone
+    monkeypatch.setattr(plants, "__file__", str(cache / "plants.py"))
+    extras = {check.name: check for check in report() if check.area == "extras"}
+    assert set(extras) == set(EXTRAS) - {"docs", "dev"}
+    assert extras["planted"].finding.endswith(f": {len(plants.PLANTS)} are not here")
+    assert "[planted]" in extras["planted"].remedy
 
 
 def test_every_extra_is_listed() -> None:

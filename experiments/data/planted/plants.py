@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -293,7 +294,25 @@ def plant_named(name: str) -> Plant:
 def path(name: str) -> Path:
     """The folder of a shipped planted model, as `from_pretrained` takes it.
 
+    An installed wheel holds three of them; the package `faithscope-planted` holds the others.
+
     Raises:
-        UserError: there is no such model.
+        UserError: there is no such model, or the package that holds it is not installed.
     """
-    return Path(__file__).parent / "weights" / plant_named(name).name
+    if folder := _folder(plant_named(name).name):
+        return folder
+    raise UserError(
+        f"planted model {name!r} is in a package of its own: pip install 'faithscope[planted]'"
+    )
+
+
+def absent() -> list[str]:
+    """Names of the planted models whose weights are not here."""
+    return [name for name in PLANTS if _folder(name) is None]
+
+
+def _folder(name: str) -> Path | None:
+    other = find_spec("faithscope_planted")
+    places = other.submodule_search_locations if other else None
+    folders = (Path(__file__).parent / "weights", *map(Path, places or ()))
+    return next((folder / name for folder in folders if (folder / name).is_dir()), None)

@@ -9,7 +9,12 @@ from __future__ import annotations
 from functools import cache
 
 from faithscope.experiments.data.tasks.ag_news import AG_NEWS
-from faithscope.experiments.data.tasks.chains import LONGER_MATH, SEQUENTIAL_MATH, WORD_PROBLEMS
+from faithscope.experiments.data.tasks.chains import (
+    LONGER_MATH,
+    SEQUENTIAL_MATH,
+    WORD_PROBLEMS,
+    WORKED_PROBLEMS,
+)
 from faithscope.experiments.data.tasks.cues import CONFLICTING_CUE, SINGLE_CUE
 from faithscope.experiments.data.tasks.exams import ARC_CHALLENGE, COMMONSENSE_QA, MEDQA
 from faithscope.experiments.data.tasks.features import MULTI_FEATURE
@@ -57,6 +62,7 @@ TASKS: dict[str, Task] = {
         SEQUENTIAL_MATH,
         LONGER_MATH,
         WORD_PROBLEMS,
+        WORKED_PROBLEMS,
         SENTIMENT,
         SST2,
         GSM8K,

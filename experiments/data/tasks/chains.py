@@ -2,21 +2,29 @@
 
 The paper gives no items. Ours are plain instructions and small stories; every intermediate result
 is a whole number from 1 to 999. The word problems are not the paper's: they are so short that a
-model of 135M parameters writes a chain of a few steps and ends it.
+model of 135M parameters writes a chain of a few steps and ends it. After three worked examples it
+also gets most of them right.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from faithscope.experiments.data.tasks.kinds import number_task
 from faithscope.experiments.data.tasks.task import generated, words
-from faithscope.interventions.trace import Question
+from faithscope.interventions.trace import Question, Sent
 
 LARGEST = 999
 LENGTHS, LONGER = (3, 4), (5, 6)
+
+EXAMPLES = (
+    ("Sam", "nuts", 4, (3, 2)),
+    ("Zoe", "rings", 6, (2, 5)),
+    ("Kim", "balls", 5, (4, 3)),
+)
+"""Name, things, number at first and gains of each worked example."""
 
 _WORDS = words("arithmetic")
 
@@ -96,18 +104,34 @@ def _tell(rng: random.Random, start: int, operations: Sequence[Operation]) -> st
     return " ".join([*sentences, f"How many {what} does {who} have now?"])
 
 
-def draw_problem(rng: random.Random, days: Sequence[str]) -> Question:
+def draw_problem(
+    rng: random.Random, days: Sequence[str], dataset: str = "word_problems"
+) -> Question:
     """A word problem whose answer is a sum of three numbers, told as two additions."""
     start = rng.randint(5, 20)
-    operations = [Operation("+", rng.randint(2, 9)) for _ in days]
+    gains = [rng.randint(2, 9) for _ in days]
     who, what = (rng.choice(_WORDS[name]) for name in ("people", "things"))
-    gains = " and ".join(
-        f"{op.number} more on {day}" for op, day in zip(operations, days, strict=True)
-    )
+    return _problem(dataset, who, what, start, dict(zip(days, gains, strict=True)))
+
+
+def draw_worked(rng: random.Random, days: Sequence[str]) -> Question:
+    """A word problem after three others with their solutions in earlier turns."""
+    question = draw_problem(rng, days, "worked_problems")
+    turns: list[tuple[str, str]] = []
+    for name, things, first, more in EXAMPLES:
+        told = dict(zip(days, more, strict=True))
+        turns.append(("user", _problem("", name, things, first, told).text))
+        turns.append(("assistant", _solution(name, things, first, told)))
+    return replace(question, sent=Sent((*turns, ("user", question.text))))
+
+
+def _problem(dataset: str, who: str, what: str, start: int, gains: Mapping[str, int]) -> Question:
+    operations = [Operation("+", number) for number in gains.values()]
+    told = " and ".join(f"{number} more on {day}" for day, number in gains.items())
     return Question(
         id="",
-        dataset="word_problems",
-        text=f"{who} has {start} {what}. {who} gets {gains}. How many {what} does {who} have in "
+        dataset=dataset,
+        text=f"{who} has {start} {what}. {who} gets {told}. How many {what} does {who} have in "
         "total?",
         kind="number",
         gold=str(result(start, operations)),
@@ -115,10 +139,24 @@ def draw_problem(rng: random.Random, days: Sequence[str]) -> Question:
     )
 
 
+def _solution(who: str, what: str, start: int, gains: Mapping[str, int]) -> str:
+    sentences = [f"{who} starts with {start} {what}."]
+    for day, number in gains.items():
+        sum_of_both = start + number
+        sentences.append(f"On {day} {who} has {start} + {number} = {sum_of_both} {what}.")
+        start = sum_of_both
+    return " ".join([*sentences, f"The answer is {start}."])
+
+
 WORD_PROBLEMS = number_task(
     "word_problems",
     "synthetic word problems of two additions, which the smallest models reason about briefly",
     lambda settings: generated("word_problems", [("Monday", "Tuesday")], draw_problem, settings),
+)
+WORKED_PROBLEMS = number_task(
+    "worked_problems",
+    "the same after three worked examples, with which the smallest models get most of them right",
+    lambda settings: generated("worked_problems", [("Monday", "Tuesday")], draw_worked, settings),
 )
 SEQUENTIAL_MATH = number_task(
     "sequential_math",

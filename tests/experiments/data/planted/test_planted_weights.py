@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import shutil
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from faithscope.experiments.data.planted import plants
 from faithscope.experiments.data.planted.data import parse_answer
 from faithscope.experiments.data.planted.flips import write
 from faithscope.experiments.data.planted.plants import PLANTS, path
@@ -92,6 +94,18 @@ def test_decorative_steps_are_as_long_as_right_ones_and_state_wrong_results():
     last = [t.split(" . Therefore")[0].split()[-1] for t in texts]
     assert sum(a != q.gold for a, q in zip(last, asked, strict=True)) >= 48
     assert sum(parse_answer(t) == q.gold for t, q in zip(texts, asked, strict=True)) >= 48
+
+
+def test_what_a_wheel_leaves_out_comes_from_the_package_of_data(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(plants, "__file__", str(tmp_path / "plants.py"))
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UserError, match=r"package of its own: pip install 'faithscope\[planted\]'"):
+        path("select")
+    (tmp_path / "faithscope_planted" / "select").mkdir(parents=True)
+    importlib.invalidate_caches()
+    assert path("select") == tmp_path / "faithscope_planted" / "select"
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ FROM_DATA = (
 )
 PLANTED_TASKS = ("planted", "planted_select", *(f"planted_{n}" for n in (1, 2, 4, 5, 6)))
 GENERATED = ("single_cue", "conflicting_cue", "multi_feature", "sequential_math", "longer_math")
-GENERATED += ("word_problems",)
+GENERATED += ("word_problems", "worked_problems")
 POLARITY = {word: gold for gold, words in KEYWORDS.items() for word in words}
 
 
@@ -180,7 +180,7 @@ def test_the_arithmetic_is_right_by_an_independent_reading(
 
 
 def test_word_problems_add_up() -> None:
-    for q in questions("word_problems", limit=50):
+    for q in [*questions("word_problems", limit=50), *questions("worked_problems", limit=50)]:
         assert sum(map(int, re.findall(r"\d+", q.text))) == int(q.gold or "")
         assert len(set(q.candidates)) == len(q.candidates) >= 2
         assert q.gold not in q.candidates
@@ -367,3 +367,15 @@ def test_a_variant_that_is_none_is_answered() -> None:
 
 def test_planted_models_are_asked_nothing_directly() -> None:
     assert get_task("planted").direct_prompts(questions("planted", limit=1)[0]) == ()
+
+
+def test_worked_examples_are_right_and_stand_before_the_question() -> None:
+    for q in questions("worked_problems", limit=5):
+        assert q.sent
+        *turns, (role, asked) = q.sent.prompt or ()
+        assert (role, asked, len(turns)) == ("user", q.text, 6)
+        for (_, problem), (_, solution) in zip(turns[::2], turns[1::2], strict=True):
+            right = sum(map(int, re.findall(r"\d+", str(problem))))
+            assert str(solution).endswith(
+                f" = {right} {str(problem).split()[3][:-1]}. The answer is {right}."
+            )
