@@ -132,7 +132,7 @@ EDITS = (
         # a control only where there is a corruption: the two are compared step by step
         if_text="corrupted",
         chosen=True,
-        heading="control: remark, rest rewritten",
+        heading="a remark put in, rest rewritten",
     ),
     Edit("keep_only", "alone", "sufficient", "kept alone", text="alone", done="kept alone"),
     Edit("shuffle", "shuffled", "reordered", "{} of {} shuffles changed the answer."),
@@ -140,7 +140,7 @@ EDITS = (
         "remove_all",
         "emptied",
         "empty_flips",
-        "Without any reasoning {} of {} answers are others.",
+        "With all steps removed the answer changed in {} of {}.",
         heading="all steps removed",
     ),
 )

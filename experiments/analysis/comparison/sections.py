@@ -169,7 +169,7 @@ def _parting(tables: Mapping[str, pd.DataFrame], named: Named) -> Section:
     ]
     return Section(
         named("disagreements"),
-        "Where they part",
+        "Where they disagree",
         "A side's say on a trace is the mean rank of the trace by the side's measures, ranked "
         "again; two sides part where one has the trace in its upper half and the other in its "
         "lower. Traces are ranked among those of the same model and task: a side that finds one "

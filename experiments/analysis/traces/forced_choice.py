@@ -32,7 +32,7 @@ def cautions(records: Iterable[Record]) -> Iterator[str]:
         if sum(chains) > MANY * len(chains):
             yield (
                 f"{model} on {task}: after {sum(chains)} of {len(chains)} chains that state an "
-                "answer, the model's likeliest answer is another one. Probabilities and log-odds "
-                "follow the stated answer (columns forced_… the likeliest one); flips of the "
-                "scored reading compare the most probable answers."
+                "answer, the model gives another answer the highest probability. Probabilities and "
+                "log-odds are those of the stated answer, and the columns forced_… those of the "
+                "most probable one; the scored reading compares most probable answers."
             )

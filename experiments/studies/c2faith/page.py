@@ -135,7 +135,7 @@ def _judgements(results: C2Results) -> Section:
 
 def _exclusions(results: C2Results, some: bool) -> Section:
     """Section on what is in no number, what was spent, and what failed."""
-    heading = "What is in no number"
+    heading = "Left out"
     none = "Every solution gave a chain, and every judgement a verdict."
     return Section(
         "exclusions",

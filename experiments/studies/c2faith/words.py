@@ -125,7 +125,7 @@ def section(tables: Mapping[str, pd.DataFrame]) -> Section:
         return Section("verdict", "Verdict", blocks=[none], always=True)
     heading = ["judge", "what its verdicts say", "chains", "broken steps flagged"]
     heading += ["sound steps flagged", "right step named", "by chance"]
-    heading += ["gutted chains rated complete"]
+    heading += ["chains cut short, rated complete"]
     table = HtmlTable(
         heading, [False, False, *[True] * 6], list(map(_row, of_judges)), css="sortable verdicts"
     )

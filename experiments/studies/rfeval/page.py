@@ -179,4 +179,4 @@ def _exclusions(run: RfResults, undrawn: Sequence[Picture]) -> Section:
     if undrawn:
         blocks.append(Heading("Figures that are not there"))
         blocks.append(Bullets([f"{p.title} {p.absent}" for p in undrawn]))
-    return Section("exclusions", "What is in no number", blocks=blocks, always=True)
+    return Section("exclusions", "Left out", blocks=blocks, always=True)

@@ -98,7 +98,7 @@ def effects_of(edit: str, where: str, words: str = "") -> dict[Column, str]:
         words: the edit in headings; "" for the edit that the measure is named for.
     """
     moved = f"How far the distribution over the answers moves where {where}, mean over items."
-    changed = f"How often the likeliest answer is another where {where}, mean over items."
+    changed = f"How often the likeliest answer changes where {where}, mean over items."
     lost = f"What the answer loses where {where}, mean over items."
     of = f", {words}" if words else ""
     return {

@@ -145,10 +145,11 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
     by_runs = results.tables["training_measured"]
     measured = [_measured(by_runs)] if len(by_runs) else []
     warnings += _changed_chains(by_runs)
+    n = len(config.seeds)
     return Page(
         run.path,
         "does training make a model use its steps?",
-        f"{', '.join(config.methods)}: {config.updates} steps each, {len(config.seeds)} seed(s).",
+        f"{', '.join(config.methods)}: {config.updates} steps each, {n} seed{'s' * (n != 1)}.",
         [found, *measured, *SECTIONS, _adapters(results), *ends],
         tables,
         {picture.name: picture for picture in drawn},

@@ -65,7 +65,7 @@ def by_task_picture(slrc: pd.DataFrame) -> Picture:
     return Picture(
         "by_task",
         "Necessity by model and task",
-        "Share of steps whose removal changes the answer, in the foremost framing and reading "
+        "Share of steps whose removal changes the answer, in the first framing and reading "
         "that was run. An empty place was not measured. Which tasks a model reasons on is a "
         "property of both: read along a row as well as down a column.",
         data,

@@ -141,7 +141,7 @@ _COLUMNS = by_name(
         Column(
             "removed_flips",
             "answer changed, removed",
-            "Share of an item's removed steps after which the likeliest answer is another, mean "
+            "Share of an item's removed steps after which the likeliest answer changes, mean "
             "over items.",
         ),
         Column(
@@ -153,7 +153,7 @@ _COLUMNS = by_name(
         Column(
             "corrupted_flips",
             "answer changed, corrupted",
-            "Share of an item's corrupted steps after which the likeliest answer is another, mean "
+            "Share of an item's corrupted steps after which the likeliest answer changes, mean "
             "over items.",
         ),
         Column("nldd", "NLDD, right answer", "Share of its lead lost by corruption; unbounded."),
