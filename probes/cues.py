@@ -13,7 +13,7 @@ import random
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from faithscope.interventions import (
     CLOSING_PATTERNS,
@@ -221,6 +221,7 @@ def write_chains(
     max_new_tokens: int | None = None,
     execution: Any = "auto",
     begun: Mapping[str, Sequence[int]] | None = None,
+    first: Message | None = None,
 ) -> tuple[dict[str, CuedChain], dict[str, Any]] | None:
     """Write a response to each message, in lockstep: greedily; to a trace that is one of several
     samples of its question at the temperature and top_p of the trace, with a seed for each message.
@@ -233,10 +234,12 @@ def write_chains(
             and 64. Fewer if the model has fewer positions left.
         begun: name -> ids with which the response begins, an opener included; of a model whose
             weights are at hand.
+        first: the conversation that the trace was written in (`conversation`), of which `messages`
+            are variants; None for the task's message.
 
     Returns:
         Name -> chain, and the cost of writing; None if the trace's prompt is not the rendering of
-        `asking.asked`.
+        `first`, or of `asking.asked`.
 
     Raises:
         NoRoom: a prompt alone fills the model's positions.
@@ -245,7 +248,9 @@ def write_chains(
     if isinstance(model, TextModel):
         return None if trace.question.sent else _said(model, trace, asking, messages)
     thinking = trace.origin.sampling.get("thinking")
-    if sent_otherwise(trace, asking) or not is_rendered(model, trace, asking):
+    if first is None and sent_otherwise(trace, asking):
+        return None
+    if not is_rendered(model, trace, first or Message(asking.asked)):
         return None
     # Not at the top: it brings torch, which listing the probes need not wait for.
     from faithscope.interp.responses import split_response
@@ -312,10 +317,28 @@ def sent_otherwise(trace: Trace, asking: Asking) -> bool:
     return lacks or others or bool(re.search(r"\w{3,} +\w", sent.prefix))
 
 
-def is_rendered(model: Model, trace: Trace, asking: Asking) -> bool:
-    """Whether the trace's prompt is the task's message in the model's own template, followed by an
-    opener if the model wrote that itself."""
-    prompt = model.prompt(asking.asked, thinking=trace.origin.sampling.get("thinking"))
+def conversation(trace: Trace, asking: Asking) -> Message:
+    """The conversation that the trace was written in: the one of the question, if that has messages
+    of its own which end in the user's, else the task's message."""
+    sent = trace.question.sent
+    if sent is None or not isinstance(sent.prompt, tuple) or sent.prefix:
+        return Message(asking.asked)
+    roles = [role for role, _ in sent.prompt]
+    n = roles[:1].count("system")
+    if roles[-1] != "user" or not {*roles[n:]} <= {"user", "assistant"}:
+        return Message(asking.asked)
+    system = sent.prompt[0][1] if n else None
+    before: list[tuple[Literal["user", "assistant"], str]] = [
+        ("user" if role == "user" else "assistant", text) for role, text in sent.prompt[n:-1]
+    ]
+    return Message(sent.prompt[-1][1], system, tuple(before))
+
+
+def is_rendered(model: Model, trace: Trace, message: Message) -> bool:
+    """Whether the trace's prompt is a message in the model's own template, followed by an opener if
+    the model wrote that itself."""
+    thinking = trace.origin.sampling.get("thinking")
+    prompt = model.prompt(message.turns, message.system, thinking)
     n = len(prompt.ids)
     rest = "".join(model.pieces(trace.prompt_ids[n:])).strip()
     opener = prompt.format.opener.strip() if prompt.format.marks else ""

@@ -34,6 +34,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,7 @@ from faithscope.interventions import (
 )
 from faithscope.interventions.alterations import PAIRS, WORDINGS, Alteration, alterations
 from faithscope.interventions.program import holds
-from faithscope.probes.cues import OTHER_PROMPT, write_chains
+from faithscope.probes.cues import OTHER_PROMPT, conversation, write_chains
 from faithscope.probes.floor import BASELINE, Arm, baseline_of, without_baselines
 from faithscope.probes.framing import WRITTEN_BY_ANOTHER, Asking, ask, by_another, naming
 from faithscope.probes.framing import Reply as Asked
@@ -141,7 +142,8 @@ def interchange(
     if trace.answer is None:
         return _left_out(trace, settings, NO_OWN)
     question, text = trace.question.text, trace.reasoning_text
-    if asking.asked.count(question) != 1:
+    first = conversation(trace, asking)
+    if first.user.count(question) != 1:
         return _left_out(trace, settings, OTHER_QUESTION)
     try:
         chain = read_by_any(trace, programs)
@@ -155,16 +157,20 @@ def interchange(
     }
     if not any(a.inputs for a, _ in altered.values()):
         return _left_out(trace, settings, NO_CHANGE)
-    messages = {i: asking.asked.replace(question, a.question) for i, (a, _) in altered.items()}
-    opener = _opener(model, trace, asking)
+    messages = {
+        i: replace(first, user=first.user.replace(question, a.question))
+        for i, (a, _) in altered.items()
+    }
+    opener = _opener(model, trace, first)
     written = write_chains(
         model,
         trace,
         asking,
-        {str(i): Message(messages[i]) for i, (a, _) in altered.items() if not a.whole},
+        {str(i): messages[i] for i, (a, _) in altered.items() if not a.whole},
         settings.max_new_tokens,
         settings.execution,
         begun={str(i): (*opener, *ids) for i, (a, ids) in altered.items() if ids and not a.whole},
+        first=first,
     )
     if written is None:
         return _left_out(trace, settings, OTHER_PROMPT)
@@ -225,17 +231,17 @@ def _ids(model: Model, trace: Trace, altered: Alteration) -> tuple[int, ...] | N
         return None
 
 
-def _opener(model: Model, trace: Trace, asking: Asking) -> tuple[int, ...]:
+def _opener(model: Model, trace: Trace, first: Message) -> tuple[int, ...]:
     """Ids between the rendered prompt and the reasoning, which the model wrote itself."""
     thinking = trace.origin.sampling.get("thinking")
-    return trace.prompt_ids[len(model.prompt(asking.asked, thinking=thinking).ids) :]
+    return trace.prompt_ids[len(model.prompt(first.turns, first.system, thinking).ids) :]
 
 
 def _answers(
     model: Model,
     trace: Trace,
     asking: Asking,
-    asked: Mapping[int, tuple[str, tuple[int, ...]]],
+    asked: Mapping[int, tuple[Message, tuple[int, ...]]],
     opener: tuple[int, ...],
     settings: InterchangeSettings,
 ) -> tuple[dict[int, Asked], dict[int, float | None], dict[str, Any]]:
@@ -244,8 +250,8 @@ def _answers(
     thinking = trace.origin.sampling.get("thinking")
     after = (*asking.closer_ids, *model.encode(asking.answer_cue))
     arms: dict[Arm, tuple[int, ...]] = {BASELINE: trace.prompt_ids + trace.reasoning_ids} | {
-        ("asked", i): (*model.prompt(message, thinking=thinking).ids, *opener, *ids)
-        for i, (message, ids) in asked.items()
+        ("asked", i): (*model.prompt(m.turns, m.system, thinking).ids, *opener, *ids)
+        for i, (m, ids) in asked.items()
     }
     prefixes = [(*ids, *after) for ids in arms.values()]
     with naming(f"item {trace.question.id!r}, prefix framing, {len(arms)} branches"):

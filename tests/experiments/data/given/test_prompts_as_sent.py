@@ -15,12 +15,15 @@ import faithscope
 from faithscope import given_traces, make_trace
 from faithscope.experiments.data.given.question_of_chain import question_of_chain
 from faithscope.experiments.data.given.reading import read_chains
+from faithscope.experiments.data.tasks import get_task
 from faithscope.experiments.data.tasks.own import OWN, question
 from faithscope.experiments.data.tasks.sources.rows import SourceRow
-from faithscope.experiments.data.traces import TraceSettings, to_record, to_trace
+from faithscope.experiments.data.traces import TraceSettings, asking_for, to_record, to_trace
 from faithscope.interp.errors import UserError
 from faithscope.interp.model import Model
 from faithscope.interventions import Sent
+from faithscope.probes.cues import conversation
+from faithscope.probes.text_model import Message
 
 ROW = {
     "question": "What is 2 + 3?",
@@ -73,6 +76,19 @@ def test_probes_that_ask_again_leave_such_a_chain_out(model: Model) -> None:
         (trace,) = given_traces(model, [row | column])
         records = faithscope.measure(model, trace, "hints")
         assert {r["excluded"] for r in records} == {"prompt_not_rendered_again"}
+
+
+def test_the_conversation_of_a_chain_is_that_of_its_messages_up_to_the_users(model: Model) -> None:
+    def of(**more: Any) -> Message:
+        (trace,) = given_traces(model, [ROW | more])
+        return conversation(trace, asking_for(model, get_task("own"), trace))
+
+    turns = [(t["role"], t["content"]) for t in TURNS]
+    assert turns[0][0] == "system"
+    assert of(prompt_raw=TURNS) == Message(turns[-1][1], turns[0][1], tuple(turns[1:-1]))
+    # words of the model's turn, or a text, are no messages: the task's own stands for them
+    assert of(prompt_raw=TURNS, assistant_prefix="Let's think:").before == ()
+    assert of(prompt_raw=RAW).before == of().before == ()
 
 
 def test_a_chain_without_such_columns_keeps_its_hash_and_one_with_them_has_another() -> None:
