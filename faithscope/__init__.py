@@ -18,9 +18,15 @@ from faithscope.interp.schemes import Scheme, register_scheme
 from faithscope.interventions.trace import Trace as _Trace
 
 if TYPE_CHECKING:
+    from faithscope import plot
     from faithscope.experiments.analysis.exports.hub_dataset import push, to_dataset
     from faithscope.experiments.analysis.run import Run, load_run
-    from faithscope.experiments.data.traces import make_trace, make_traces, score_answer
+    from faithscope.experiments.data.traces import (
+        TraceSettings,
+        make_trace,
+        make_traces,
+        score_answer,
+    )
     from faithscope.experiments.engine.traces.interactive import (
         given_traces,
         inject,
@@ -36,6 +42,7 @@ _HOMES = {
     "Direction": "interp.directions",
     "Model": "interp.model",
     "Run": "experiments.analysis.run",
+    "TraceSettings": "experiments.data.traces",
     "compare": "experiments.studies.compare.api",
     "given_traces": "experiments.engine.traces.interactive",
     "inject": "experiments.engine.traces.interactive",
@@ -58,6 +65,7 @@ __all__ = [
     "Direction",
     "Model",
     "Run",
+    "TraceSettings",
     "UserError",
     "compare",
     "given_traces",
@@ -69,6 +77,7 @@ __all__ = [
     "make_trace",
     "make_traces",
     "measure",
+    "plot",
     "push",
     "questions",
     "save_directions",
@@ -103,6 +112,8 @@ _Trace.drawing = _drawn
 
 
 def __getattr__(name: str) -> Any:
+    if name == "plot":
+        return import_module("faithscope.plot")
     if name not in _HOMES:
         raise AttributeError(f"module 'faithscope' has no attribute {name!r}")
     return getattr(import_module(f"faithscope.{_HOMES[name]}"), name)

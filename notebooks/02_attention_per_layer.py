@@ -27,12 +27,12 @@ import pandas as pd
 
 import faithscope
 from faithscope.experiments.data.traces import TraceSettings
-from faithscope.experiments.studies.slrc.figures.item_figures import (
+from faithscope.interp import Branch
+from faithscope.plot import (
     pattern_map,
     step_map,
     token_view,
 )
-from faithscope.interp import Branch
 
 model = faithscope.load("bundled:smollm2-135m")
 short = TraceSettings(max_new_tokens=100)

@@ -25,7 +25,7 @@
 import pandas as pd
 
 import faithscope
-from faithscope.experiments.studies.slrc.figures.item_figures import tracing_curve
+from faithscope.plot import tracing_curve
 
 
 def traced(model, trace, **settings):

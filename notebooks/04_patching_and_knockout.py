@@ -29,7 +29,7 @@ import pandas as pd
 
 import faithscope
 from faithscope.experiments.data.traces import TraceSettings
-from faithscope.experiments.studies.slrc.figures.item_figures import step_map
+from faithscope.plot import step_map
 
 faithful = faithscope.load("planted:faithful")
 confound = faithscope.load("planted:hint_no_deletions")

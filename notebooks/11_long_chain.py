@@ -33,8 +33,8 @@ import faithscope
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.data.traces import TraceSettings
 from faithscope.experiments.engine.run import run
-from faithscope.experiments.studies.slrc.figures.item_figures import tracing_curve
 from faithscope.interventions import function_of
+from faithscope.plot import tracing_curve
 
 os.chdir(tempfile.mkdtemp())
 numbers = [7, 4, 9, 2, 6, 8, 3, 5, 1, 9, 6, 2, 7, 4, 8, 5]
