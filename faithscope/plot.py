@@ -11,6 +11,5 @@ from faithscope.experiments.studies.slrc.figures.item_figures import (
     token_view,
     tracing_curve,
 )
-from faithscope.experiments.studies.slrc.measures.attention import attention_picture
 
-__all__ = ["attention_picture", "pattern_map", "step_map", "token_view", "tracing_curve"]
+__all__ = ["pattern_map", "step_map", "token_view", "tracing_curve"]

@@ -32,7 +32,7 @@ import pandas as pd
 import faithscope
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import run
-from faithscope.plot import attention_picture
+from faithscope.experiments.studies.slrc.measures.attention import attention_picture
 from faithscope.probes.attention import REGIONS
 
 os.chdir(tempfile.mkdtemp())
