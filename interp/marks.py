@@ -439,8 +439,8 @@ def without_opener(text: str, pairs: tuple[Marks, ...] = MARKS) -> str:
 def without_ends(text: str) -> str:
     """`text` without the control tokens that ended its turn."""
     end = len(text.rstrip())
-    while token := next((t for t in _ENDS if text.endswith(t, 0, end)), None):
-        end -= len(token)
+    while text.endswith(_ENDS, 0, end):
+        end -= len(next(t for t in _ENDS if text.endswith(t, 0, end)))
     return text[:end] if end < len(text.rstrip()) else text
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -81,7 +81,16 @@ class StoredPlan:
     @classmethod
     def of(cls, items: Iterable[Planned], batch_size: int) -> StoredPlan:
         """The stored form of planned items."""
-        return cls(batch_size, tuple(map(_stored, items)))
+        kept: list[StoredItem] = []
+        declared: Stages | None = None
+        needed: Set[str] = frozenset()
+        for item in items:
+            # the items of a plan share their many declarations
+            if item.stages is not declared:
+                declared = item.stages
+                needed = {name for stage in declared.values() for name in stage.needs}
+            kept.append(_stored(item, needed))
+        return cls(batch_size, tuple(kept))
 
     @cached_property
     def by_key(self) -> dict[Key, str]:
@@ -125,8 +134,7 @@ class StoredPlan:
         return "their items come in another order"
 
 
-def _stored(item: Planned) -> StoredItem:
-    needed = {name for stage in item.stages.values() for name in stage.needs}
+def _stored(item: Planned, needed: Set[str]) -> StoredItem:
     free: tuple[str, ...] = ()
     if needed & item.units.keys():
         free = tuple(s for s in item.units if s not in needed and not item.needs(s))

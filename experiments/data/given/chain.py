@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, is_dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -102,13 +102,13 @@ class GivenChain:
     def sha256(self) -> str:
         """SHA-256 of all that the file says of the chain."""
         left_out = ("where", "group")
-        content = {name: v for name, v in asdict(self).items() if name not in left_out}
+        content = {name: v for name, v in vars(self).items() if name not in left_out}
         content["uncued"] = self.uncued and self.uncued.sha256
         for name in _RARE:
             # chains whose file does not tell of it keep earlier versions' ids
             if not content[name]:
                 del content[name]
-        text = json.dumps(content, sort_keys=True, default=str)
+        text = json.dumps(content, sort_keys=True, default=_spelled)
         return hashlib.sha256(text.encode()).hexdigest()
 
     def __post_init__(self) -> None:
@@ -130,6 +130,11 @@ class GivenChain:
                     f"{self.where}: {len(labels)} labels {name!r} for {n} steps; give one for "
                     "each step, null where there is none"
                 )
+
+
+def _spelled(value: Any) -> Any:
+    """A value that JSON lacks, as it is hashed."""
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
 def rows_of_file(path: Path) -> list[SourceRow]:

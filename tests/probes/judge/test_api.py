@@ -522,5 +522,5 @@ def test_many_connections_are_kept_in_small_pools_and_used_together(server):
     server.default = [waits_for_all]
     me = judge(server, max_connections=24)
     assert {reply.outcome for reply in ask_all(me, range(24)).values()} == {"parsed"}
-    client = me._connect().api.http_client
-    assert len(client._transport.pools) == 3
+    api: Any = me._connect().api
+    assert len(api.http_client._transport.pools) == 3

@@ -124,11 +124,19 @@ class Cells(Mapping[str, Any]):
         self._sources = dict(sources or {})
 
     def __getitem__(self, name: str) -> Any:
+        self._mark(name)
+        return self.plain[name]
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a column, which is marked even if this row lacks it."""
+        self._mark(name)
+        return self.plain.get(name, default)
+
+    def _mark(self, name: str) -> None:
         self._file.asked.update(self._sources.get(name, (name,)))
         if self._filled:
             self._file.filled |= self._filled
             self._filled = {}
-        return self.plain[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self.plain
@@ -229,7 +237,8 @@ def flag(row: SourceRow, name: str) -> bool:
 
 def columns_called(row: SourceRow, name: str) -> tuple[str, ...]:
     """The columns of a row whose `folded` name is that of `name`."""
-    return _by_name(tuple(row.values)).get(folded(name), ())
+    values = row.values.plain if isinstance(row.values, Cells) else row.values
+    return _by_name(tuple(values)).get(folded(name), ())
 
 
 @lru_cache(maxsize=1024)

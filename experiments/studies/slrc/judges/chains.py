@@ -6,7 +6,7 @@ import hashlib
 import json
 import string
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +85,7 @@ class JudgedChain:
     def sha256(self) -> str:
         """Hash of everything that a record of the chain depends on besides the prompts: all but
         `cut`, which judges are not told, and what forms alone show."""
-        held = {name: value for name, value in asdict(self).items() if name not in _IN_PROMPTS}
+        held = {name: value for name, value in vars(self).items() if name not in _IN_PROMPTS}
         return hashlib.sha256(json.dumps(held, sort_keys=True).encode()).hexdigest()
 
 
@@ -175,7 +175,7 @@ def name_of(keys: Mapping[str, Any]) -> str:
 
 def as_lines_of_json(chains: Iterable[JudgedChain]) -> str:
     """JSON lines of the chains, the content of `JUDGED_CHAINS`."""
-    return "".join(json.dumps(asdict(c), ensure_ascii=False) + "\n" for c in chains)
+    return "".join(json.dumps(vars(c), ensure_ascii=False) + "\n" for c in chains)
 
 
 def read_judged(run_dir: Path) -> dict[str, JudgedChain]:
