@@ -12,6 +12,7 @@ import signal
 import threading
 import time
 from collections import Counter
+from typing import Any
 
 import pytest
 
