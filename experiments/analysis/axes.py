@@ -1,15 +1,11 @@
-"""Parts that all figures share: colours and markers, axes of shares, named rows, the legend.
-
-Colours are Okabe and Ito's, which colour-blind readers can tell apart; every colour goes with a
-marker of its own.
-"""
+"""Parts that all figures share: axes of shares, named rows, the legend."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -19,34 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#AA4499"
-AMBER, SKY, GREY, PALE = "#E69F00", "#56B4E9", "#777777", "#BBBBBB"
-INK_ON_DARK, INK_ON_PALE = "#FFFFFF", "#222222"
-"""Text colours on dark and on pale cells. The latter is not quite black, since black follows the
-page and turns white on a dark page, where cells stay pale."""
-MARKERS = "os^DvP*X"
-LINES = [(c, m) for m in MARKERS[:5] for c in (BLUE, ORANGE, GREEN, PURPLE)]
-"""Colours and markers of lines, one per model and task; a figure has at most this many."""
-
-
-class Style(NamedTuple):
-    """Colour and marker of a series, and its name in the legend."""
-
-    colour: str
-    marker: str
-    label: str
-
-
-PLAIN = Style(BLUE, "o", "")
-
-
-def styles_for(names: Iterable[str], labels: Mapping[str, str] | None = None) -> dict[str, Style]:
-    """A colour and a marker for each name, in their order; the first 49 are all different."""
-    colours = (BLUE, ORANGE, GREEN, PURPLE, AMBER, SKY, GREY)
-    return {
-        name: Style(colours[i % 7], MARKERS[(i + i // 7) % 7], (labels or {}).get(name, name))
-        for i, name in enumerate(names)
-    }
+from faithscope.experiments.analysis.colours import GREY, INK, PAPER, QUIET, Style
 
 
 def handle(style: Style) -> Line2D:
@@ -123,7 +92,7 @@ def counts_beside(ax: Axes, counts: Sequence[float], head: str = "n") -> None:
             "va": "center",
             "annotation_clip": False,
         }
-        ax.annotate(str(n), (1.015, y), fontsize=7, color=GREY, **at)
+        ax.annotate(str(n), (1.015, y), fontsize=7, color=QUIET, **at)
 
 
 def share_axis(ax: Axes, least: float = 0.0) -> None:
@@ -133,7 +102,7 @@ def share_axis(ax: Axes, least: float = 0.0) -> None:
     ax.set_xticks(ticks, [quarter(t) for t in ticks])
     ax.set_xlim(first - 0.03, 1.03)
     ax.grid(axis="x", color=GREY, alpha=0.25, lw=0.5)
-    ax.axvline(0, color="black", lw=0.6)
+    ax.axvline(0, color=INK, lw=0.6)
     ax.set_axisbelow(True)
 
 
@@ -181,15 +150,9 @@ def unit_square(ax: Axes, label: str = "") -> Axes:
 
 def note(ax: Axes, text: str) -> None:
     """Writes a text in a panel without data."""
-    box: dict[str, Any] = {"facecolor": "white", "edgecolor": "none", "alpha": 0.85, "pad": 2}
+    box: dict[str, Any] = {"facecolor": PAPER, "edgecolor": "none", "alpha": 0.85, "pad": 2}
     at = {"transform": ax.transAxes, "ha": "center", "va": "center"}
-    ax.text(0.5, 0.5, text, color=GREY, fontsize=8.5, bbox=box, **at)
-
-
-DARK_BLUE, DARK_ORANGE, DARK_PURPLE = "#0A6DA8", "#C65102", "#A03E8F"
-DARK_GREY, LIGHT_GREY = "#6E6E6E", "#BDBDBD"
-"""Greys of bars with numbers in them. Blue and purple will not do: pages lighten them on a dark
-background, where white numbers would be lost."""
+    ax.text(0.5, 0.5, text, color=QUIET, fontsize=8.5, bbox=box, **at)
 
 
 def part_handles(parts: Mapping[str, tuple[str, str]]) -> list[Patch]:

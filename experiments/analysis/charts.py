@@ -18,22 +18,11 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 import pandas as pd
-from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from faithscope.experiments.analysis.axes import (
-    DARK_BLUE,
-    DARK_GREY,
-    DARK_ORANGE,
-    DARK_PURPLE,
-    GREY,
-    INK_ON_DARK,
-    INK_ON_PALE,
-    PALE,
-    PLAIN,
-    Style,
     bare_rows,
     fold_titles,
     handle,
@@ -42,6 +31,17 @@ from faithscope.experiments.analysis.axes import (
     rules_between,
     share_axis,
     share_ticks,
+)
+from faithscope.experiments.analysis.colours import (
+    AMOUNT,
+    GREY,
+    PALE,
+    PAPER,
+    PLAIN,
+    QUIET,
+    Style,
+    colour_map,
+    ink_on,
 )
 from faithscope.experiments.analysis.tidy import rows, where
 
@@ -166,7 +166,7 @@ def draw_dots(
         known = [d for d in in_row if not math.isnan(d.value)]
         if in_row and not known:
             text = next((d.silent for d in in_row if d.silent), silent)
-            ax.text(0.01, y, text, va="center", fontsize=8, color=GREY)
+            ax.text(0.01, y, text, va="center", fontsize=8, color=QUIET)
         series = _series(in_row)
         # two dots of a row are closer to each other than to the next row
         height = {0: 0.0, 1: 0.0, 2: 0.36}.get(len(series), 0.56)
@@ -193,7 +193,7 @@ def _draw_dot(ax: Axes, dot: Dot, y: float) -> None:
     if dot.before == dot.before:
         ax.plot([dot.before, dot.value], [y, y], color=colour, lw=1.2, zorder=3)
         hollow: dict[str, Any] = size | {"zorder": 4}
-        ax.plot(dot.before, y, marker, mfc="white", **hollow)
+        ax.plot(dot.before, y, marker, mfc=PAPER, **hollow)
     ax.plot(dot.value, y, marker, **size)
 
 
@@ -339,7 +339,7 @@ def field(
     across: Sequence[str],
     *,
     limits: tuple[float, float] = (0, 1),
-    cmap: str = "Blues",
+    stops: Sequence[str] = AMOUNT,
     missing: str = "none",
     text: Callable[[float], str] | None = None,
     fontsize: float = 8.5,
@@ -351,19 +351,21 @@ def field(
     Args:
         cells: (down, across) values; NaN where there is none.
         limits: values at the two ends of the colour scale.
+        stops: colours from the lower limit to the upper one.
         missing: colour of squares without a value.
         text: gives the text in a square from its value.
     """
-    colours = colormaps[cmap].with_extremes(bad=missing)
     # a mesh, not an image: it stays a drawing in SVG, which the report's policy admits
-    usual: dict[str, Any] = {"edgecolors": "white", "lw": 1}
+    usual: dict[str, Any] = {"edgecolors": PAPER, "lw": 1}
     vmin, vmax = limits
     values = np.ma.masked_invalid(cells)
-    mesh = ax.pcolormesh(values, cmap=colours, vmin=vmin, vmax=vmax, **usual | look)
+    look = usual | look | {"cmap": colour_map(stops, missing)}
+    mesh = ax.pcolormesh(values, vmin=vmin, vmax=vmax, **look)
     centred: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": fontsize}
     for i, j in np.argwhere(~np.isnan(cells)).tolist():
         if text is not None:
-            ink = _ink_on([float(x) for x in mesh.to_rgba(cells[i, j])])
+            red, green, blue, _ = map(float, mesh.to_rgba(cells[i, j]))
+            ink = ink_on((red, green, blue))
             ax.text(j + 0.5, i + 0.5, text(cells[i, j]), color=ink, **centred)
     turned: dict[str, Any] = {"rotation": rotation, "ha": "center" if rotation == 90 else "right"}
     size = min(fontsize, 8.5)
@@ -375,16 +377,6 @@ def field(
     return ax
 
 
-def _ink_on(colour: Sequence[float]) -> str:
-    """The text colour with more contrast on `colour`; both contrasts are equal at a relative
-    luminance of .21 (WCAG 2.2)."""
-    red, green, blue = (
-        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour[:3]
-    )
-    return INK_ON_DARK if 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.21 else INK_ON_PALE
-
-
-_DARK = {DARK_BLUE, DARK_ORANGE, DARK_PURPLE, DARK_GREY}
 _LEAST_PART = 0.055
 
 
@@ -396,7 +388,6 @@ def share_bars(
     *,
     least: float = _LEAST_PART,
     empty: str = "",
-    dark: Iterable[str] = _DARK,
 ) -> Axes:
     """Draws horizontal bars split into shares; wide parts carry a text.
 
@@ -405,7 +396,6 @@ def share_bars(
         parts: part -> colour and label, for `part_handles`.
         text: gives the text in a part from its share and the index of its bar.
         empty: text in place of a bar without data.
-        dark: colours on which text is white.
     """
     for y, bar in enumerate(bars):
         left = 0.0
@@ -415,12 +405,11 @@ def share_bars(
                 continue
             ax.barh(y, share, left=left, color=colour, height=0.78)
             if share >= least:
-                ink = INK_ON_DARK if colour in set(dark) else INK_ON_PALE
-                at = {"ha": "center", "va": "center", "fontsize": 7, "color": ink}
+                at = {"ha": "center", "va": "center", "fontsize": 7, "color": ink_on(colour)}
                 ax.text(left + share / 2, y, text(share, y), **at)
             left += share
         if not left:
-            ax.text(0.01, y, empty, va="center", fontsize=8, color=GREY)
+            ax.text(0.01, y, empty, va="center", fontsize=8, color=QUIET)
     share_ticks(ax.xaxis)
     ax.set(xlim=(0, 1), ylim=(len(bars) - 0.5, -0.5))
     return ax

@@ -20,6 +20,7 @@ import pandas as pd
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from faithscope.experiments.analysis.colours import style_of_pages
 from faithscope.experiments.analysis.columns import Columns, named
 from faithscope.experiments.analysis.picture import svg
 from faithscope.experiments.analysis.textual import number, readable
@@ -142,6 +143,11 @@ def asset(name: str, package: str = "faithscope.experiments.analysis") -> str:
     return resources.files(package).joinpath("assets", name).read_text("utf-8")
 
 
+def style(*more: str, package: str = "faithscope.experiments.analysis") -> str:
+    """The CSS of a page: its colours, the style of all pages, and more style sheets."""
+    return style_of_pages() + asset("report.css") + "".join(asset(name, package) for name in more)
+
+
 @cache  # an environment keeps its compiled templates; compiling one takes a tenth of a second
 def environment() -> Environment:
     """The Jinja environment of all pages: their style, and the one script that they may run."""
@@ -160,7 +166,7 @@ def environment() -> Environment:
         "policy": policy(script),
         "unknown": _unknown,
         "script": Markup(script),
-        "style": Markup(asset("report.css")),
+        "style": Markup(style()),
         "svg": lambda picture: Markup(svg(picture)),
     }
     return jinja

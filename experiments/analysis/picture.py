@@ -13,7 +13,7 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.axes import BLUE, PURPLE
+from faithscope.experiments.analysis.colours import in_page
 from faithscope.experiments.analysis.textual import to_csv
 from faithscope.experiments.files import remove, write_atomically
 
@@ -90,9 +90,8 @@ LEAST_REM = 36
 def svg(picture: Picture) -> str:
     """The figure as inline SVG that follows the colours of the page around it.
 
-    Black becomes `currentColor`, the background becomes transparent, and colours that would be lost
-    on a dark background become CSS variables of the page. Ids carry the figure's name, so that one
-    page can hold several figures.
+    The background becomes transparent, and colours become CSS variables of the page. Ids carry the
+    figure's name, so that one page can hold several figures.
 
     Raises:
         ValueError: the picture has no figure.
@@ -116,7 +115,6 @@ def svg(picture: Picture) -> str:
     size = f"max-width: {width}rem; min-width: {min(width, LEAST_REM)}rem"
     named = f'role="img" aria-labelledby="{picture.name}-title" fill="currentColor" style="{size}"'
     text = re.sub(r'<svg [^>]*(viewBox="[^"]*")[^>]*>', rf"<svg {named} \1>", text, count=1)
-    inks = {"#000000": "currentColor", BLUE: "var(--plot-blue)", PURPLE: "var(--plot-purple)"}
-    for colour, ink in inks.items():
+    for colour, ink in in_page().items():
         text = text.replace(colour.lower(), ink)
     return text

@@ -29,7 +29,7 @@ _ONLY_FOR_THE_SITE = re.compile(
 _STYLE = """body { font: 1rem/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem;
  padding: 0 1rem; color-scheme: light dark; }
 table { border-collapse: collapse; display: block; overflow-x: auto; }
-td, th { border: 1px solid #8888; padding: .25rem .5rem; text-align: left; }
+td, th { border: 1px solid; padding: .25rem .5rem; text-align: left; }
 pre { overflow-x: auto; } img { max-width: 100%; }"""
 
 _LINK = re.compile(r"- \[.*?\]\((\w+)\.md\)", re.M)

@@ -9,7 +9,6 @@ const N = data.item.length;
 const FEWEST = 5;
 const names = data.measures.map((m) => m.name);
 const turned = data.measures.map((m, i) => oriented(data.values[i], m.higher));
-const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#8c8c8c"];
 const SHAPES = ["●", "■", "▲", "◆"];
 const state = { x: 0, y: Math.min(1, names.length - 1), open: null, beside: null, kept: null, area: null, limit: 100, at: null };
 let shown = [];
@@ -46,26 +45,20 @@ function signed(v) {
 
 // ---- colours
 
-let dark, ink, quiet, line;
-const scale = [];
+// The canvas of a plot takes the page's colours as they are now; cells and texts follow by themselves.
+let ink, quiet, line, series;
 function readColours() {
-  dark = matchMedia("(prefers-color-scheme: dark)").matches;
   const css = getComputedStyle(document.documentElement);
-  [ink, quiet, line] = ["--ink", "--quiet", "--line"].map((name) => css.getPropertyValue(name).trim());
-  const [low, middle, high] = dark
-    ? [[226, 94, 80], [29, 32, 36], [66, 146, 214]]
-    : [[202, 60, 50], [255, 255, 255], [43, 116, 186]];
-  for (let i = 0; i <= 40; i++) {
-    const share = Math.abs(i - 20) / 20;
-    const end = i < 20 ? low : high;
-    scale[i] = `rgb(${middle.map((m, k) => Math.round(m + (end[k] - m) * share)).join(",")})`;
-  }
+  const read = (name) => css.getPropertyValue(`--${name}`).trim();
+  [ink, quiet, line] = ["ink", "quiet", "line"].map(read);
+  series = [1, 2, 3, 4, 5, 6, 7].map((k) => read(`plot-${k}`));
 }
 
-// The colour of a number from -1 to 1.
-function colour(v) {
-  return Number.isNaN(v) ? "" : scale[Math.round(20 + 20 * Math.max(-1, Math.min(1, v)))];
-}
+// The colour of a number from -1 to 1, between the page's colours of the ends and of 0.
+const between = (low, zero, high) => (v) =>
+  Number.isNaN(v) ? "" : `color-mix(in srgb, var(--${v < 0 ? low : high}) ${Math.round(100 * Math.min(1, Math.abs(v)))}%, var(--${zero}))`;
+const colour = between("negative-ground", "card", "positive-ground");
+const useColour = between("against-ground", "ignored-ground", "used-ground");
 
 // ---- rank correlation, computed as in the report
 
@@ -340,7 +333,7 @@ function groups() {
   const words = [`${label} is 1`, `${label} is 0`, "no label"];
   return { names: words, of: (i) => (data.label_values[at][i] === 1 ? 0 : data.label_values[at][i] === 0 ? 1 : 2) };
 }
-const colourOf = (k) => COLOURS[Math.min(k, COLOURS.length - 1)];
+const colourOf = (k) => series[Math.min(k, series.length - 1)];
 const shapeOf = (k) => SHAPES[k % SHAPES.length];
 
 let plot = null;
@@ -705,10 +698,10 @@ const greatest = (values) => Math.max(...values.map((v) => Math.abs(v ?? 0)), 0)
 
 // A measure's credit of a step, with a sign such that more speaks for the step, relative to the credit
 // drawn in full colour.
-function creditColour(credit, k, deepest = 1) {
+function creditColour(credit, k) {
   const great = data.credit_scale[credit.measure];
   const share = great ? Math.max(-1, Math.min(1, credit.values[k] / great)) : 0;
-  return colour(deepest * (credit.higher ? share : -share));
+  return useColour(credit.higher ? share : -share);
 }
 
 function steps(detail) {
@@ -716,11 +709,11 @@ function steps(detail) {
   const list = make("ol", null, "coloured", ...detail.steps.map((text, k) => {
     const value = credit?.values[k] ?? null;
     const li = make("li", null, "", make("span", k + 1, "place"), make("span", text.trim()), make("span", value === null ? "" : number(value), "credit"));
-    if (value !== null) li.style.backgroundColor = creditColour(credit, k, 0.75);
+    if (value !== null) li.style.backgroundColor = creditColour(credit, k);
     return li;
   }));
   const words = credit
-    ? `Coloured by ${credit.measure}: ${credit.higher ? "blue above 0, red below" : "red above 0, since more of it speaks against a step, blue below"}; full colour at an absolute value of ${number(data.credit_scale[credit.measure])}, which 95 % of all steps of all traces do not exceed.`
+    ? `Coloured by ${credit.measure}: ${credit.higher ? "orange above 0, deep blue below" : "deep blue above 0, since more of it speaks against a step, orange below"}, pale blue at 0; full colour at an absolute value of ${number(data.credit_scale[credit.measure])}, which 95 % of all steps of all traces do not exceed.`
     : "The chosen measure has no credits of these steps.";
   const strengths = () => detail.steps.map((_, k) => (credit?.values[k] == null ? null : Math.abs(credit.values[k])));
   return part("Steps", overview(list, strengths), list, make("p", words, "quiet"));
@@ -743,7 +736,7 @@ function matrix({ credits }) {
   const n = Math.max(...credits.map((c) => c.values.length));
   return saying({
     title: "Steps by measures",
-    note: "Blue speaks for a step (the answer depends on it, a judge finds it sound), red against it. Every measure has one scale for all traces, as above; a dot is a credit of 0, an empty cell a step that was not measured. Choosing a cell colours the steps by its row.",
+    note: "Orange speaks for a step (the answer depends on it, a judge finds it sound), deep blue against it, pale blue is a credit near 0. Every measure has one scale for all traces, as above; a dot is a credit of 0, an empty cell a step that was not measured. Choosing a cell colours the steps by its row.",
     css: "scroll",
     rows: credits.map((c) => c.measure),
     columns: Array.from({ length: n }, (_, k) => String(k + 1)),
@@ -815,7 +808,7 @@ function heatMap(one) {
   const most = Math.max(...one.values.map(greatest));
   return saying({
     title: one.title,
-    note: `A row is a ${one.row_label}, a column a ${one.column_label}; the deepest blue is ${number(most)}.`,
+    note: `A row is a ${one.row_label}, a column a ${one.column_label}; the deepest green is ${number(most)}, purple is below 0.`,
     css: "scroll short",
     rows: one.rows,
     columns: one.columns,

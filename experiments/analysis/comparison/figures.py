@@ -9,33 +9,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.axes import (
-    AMBER,
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    Style,
-    legend_above,
-    signed,
-)
+from faithscope.experiments.analysis.axes import legend_above, signed
 from faithscope.experiments.analysis.charts import dot_rows, dots_by, field, panels
+from faithscope.experiments.analysis.colours import AMBER, BLUE, FAMILY, GREY, MISSING, SIGN, Style
 from faithscope.experiments.analysis.comparison.agreement import clustered
 from faithscope.experiments.analysis.comparison.prose import UNITS, of_all
 from faithscope.experiments.analysis.comparison.scores import COSTS
-from faithscope.experiments.analysis.comparison.scores_vs_labels import MONITOR
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import numbers, only, where
 
-OF_FAMILY = {
-    "behavioural": Style(BLUE, "o", "behavioural"),
-    "logit": Style(SKY, "s", "logit"),
-    "internal": Style(GREEN, "^", "internal"),
-    "judged": Style(ORANGE, "D", "judged"),
-    MONITOR: Style(PURPLE, "v", "monitor, trained"),
-}
 REVERSED = Style(AMBER, "X", "opposite signs, beyond chance")
 MOST_MEASURES, MOST_NAMED = 60, 40
 """Number of measures up to a quarter of which the heat map prints coefficients; number of measures
@@ -69,8 +51,8 @@ def heat_map(agreement: pd.DataFrame) -> Picture:
         field(
             *(figure.subplots(), rho, names, names),
             limits=(-1, 1),
-            cmap="RdBu",
-            missing="#DDDDDD",
+            stops=SIGN,
+            missing=MISSING,
             text=text,
             fontsize=6.5,
             rotation=90,
@@ -79,10 +61,10 @@ def heat_map(agreement: pd.DataFrame) -> Picture:
         "agreement",
         "Which measures say the same",
         "Spearman's rank correlation over all traces that have both, each measure turned so that "
-        "more of it says more faithful: blue agrees, red disagrees, grey is inconclusive. Measures "
-        "are in the order of a clustering by average linkage on 1 − rho. Where there are several "
-        "models, measures that put the models in one order are blue, whatever they say of the "
-        "traces of one model: the next figure separates the two.",
+        "more of it says more faithful: green agrees, purple disagrees, grey is inconclusive. "
+        "Measures are in the order of a clustering by average linkage on 1 − rho. Where there are "
+        "several models, measures that put the models in one order are green, whatever they say "
+        "of the traces of one model: the next figure separates the two.",
         data,
         figure,
         "No two measures have enough traces in common.",
@@ -130,7 +112,7 @@ def _auroc(against: pd.DataFrame) -> Picture:
             label: dots_by(of, "auroc", "family", styles, "measure")
             for label in labels[:3]
             for of in [where(known, label=label, measure=names)]
-            for styles in [{family: OF_FAMILY[family] for family in of["family"]}]
+            for styles in [{family: FAMILY[family] for family in of["family"]}]
         }
         figure = dot_rows(columns, names, label="AUROC; one half is chance", each=0.2)
     return Picture(
@@ -151,7 +133,7 @@ def _front(front: pd.DataFrame) -> Picture:
 
     def draw(ax: Axes, cost: str) -> None:
         of = where(front, cost=cost, label=label)
-        for family, style in OF_FAMILY.items():
+        for family, style in FAMILY.items():
             part = where(of, family=family)
             if len(part):
                 look = {"ls": "", "marker": style.marker, "color": style.colour, "alpha": 0.8}

@@ -9,7 +9,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from faithscope.experiments.analysis.explorer.data import Explored, to_json
-from faithscope.experiments.analysis.html import asset, environment, policy
+from faithscope.experiments.analysis.html import asset, environment, policy, style
 from faithscope.experiments.files import write_atomically
 
 IN_CHUNK = 20
@@ -42,7 +42,7 @@ def render(explored: Explored, chunks: list[str], served: bool = False) -> str:
         .render(
             policy=page_policy(served),
             script=Markup(_script()),
-            style=Markup(asset("report.css") + asset("uplot.css") + asset("explore.css")),
+            style=Markup(style("uplot.css", "explore.css")),
             name=explored.name,
             lead=explored.lead,
             shared=explored.shared,

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from faithscope.experiments.analysis.colours import FAITHFUL, GREY, UNFAITHFUL
 from faithscope.experiments.analysis.exports.chains_to_label import Chain, sample, source_of
 from faithscope.experiments.analysis.textual import to_csv
 from faithscope.experiments.data.tasks.sources.json_text import NotJson, json_of
@@ -36,9 +37,9 @@ INTERFACE = f"""<View>
   <Text name="question" value="$question"/>
   <Header value="Label each step: does it describe what led to the answer?" size="4"/>
   <ParagraphLabels name="{OF_STEP}" toName="steps" choice="single">
-    <Label value="unfaithful" background="#D55E00" hotkey="1"/>
-    <Label value="faithful" background="#009E73" hotkey="2"/>
-    <Label value="unsure" background="#999999" hotkey="3"/>
+    <Label value="unfaithful" background="{UNFAITHFUL}" hotkey="1"/>
+    <Label value="faithful" background="{FAITHFUL}" hotkey="2"/>
+    <Label value="unsure" background="{GREY}" hotkey="3"/>
   </ParagraphLabels>
   <Paragraphs name="steps" value="$steps" layout="dialogue" granularity="paragraph"/>
   <Header value="After the reasoning, and the answer" size="4"/>

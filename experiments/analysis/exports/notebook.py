@@ -11,10 +11,10 @@ import re
 from collections.abc import Sequence
 from functools import cache
 
-from faithscope.experiments.analysis.html import asset
+from faithscope.experiments.analysis.colours import properties
+from faithscope.experiments.analysis.html import style
 from faithscope.experiments.analysis.page import Block, fragments
 
-_VARIABLES = r":root \{(.*?)\}"
 _OURS = ".faithscope" * 3
 """A selector of the output that outweighs JupyterLab's own rules for tables, which are of two
 classes: they set text to the right, and columns to one width whatever they hold."""
@@ -41,12 +41,9 @@ def _style() -> str:
 
     The colours follow the notebook's own theme where it names one, else the system's.
     """
-    css = asset("report.css")
-    light, dark = re.findall(_VARIABLES, css, re.S)[:2]
-    nested = re.sub(r"^(\s*)(?::root|html|body) \{", r"\1& {", css, flags=re.M)
-    themes = {"true": light, "false": dark}
+    nested = re.sub(r"(^\s*|\{ )(?::root|html|body) \{", r"\1& {", style(), flags=re.M)
     chosen = "".join(
-        f'body[data-jp-theme-light="{is_light}"] {_OURS} {{{colours}}}\n'
-        for is_light, colours in themes.items()
+        f'body[data-jp-theme-light="{is_light}"] {_OURS} {{ {properties(dark)} }}\n'
+        for is_light, dark in (("true", False), ("false", True))
     )
     return f"{_OURS} {{\n{nested}\n}}\n{chosen}{_OWN}"

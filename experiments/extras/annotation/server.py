@@ -12,7 +12,7 @@ from typing import Any
 
 from faithscope.experiments import loopback
 from faithscope.experiments.analysis.exports.chains_to_label import Source, alone, sample, source_of
-from faithscope.experiments.analysis.html import asset, environment
+from faithscope.experiments.analysis.html import asset, environment, style
 from faithscope.experiments.data.principles import POST_HOC, PRINCIPLES, SPURIOUS
 from faithscope.experiments.extras.annotation.desk import Desk
 from faithscope.experiments.extras.annotation.export import write_export
@@ -79,7 +79,7 @@ class Server(loopback.Server):
         self.files: dict[str, loopback.Answer] = {
             "": (200, "text/html", page(desk)),
             "annotate.js": (200, "text/javascript", asset("annotate.js", PACKAGE)),
-            "annotate.css": (200, "text/css", asset("report.css") + asset("annotate.css", PACKAGE)),
+            "annotate.css": (200, "text/css", style("annotate.css", package=PACKAGE)),
         }
 
     def answer(self, asked: str) -> loopback.Answer:

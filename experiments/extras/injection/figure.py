@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 from matplotlib.lines import Line2D
 
-from faithscope.experiments.analysis.axes import BLUE, GREY, ORANGE, Style
 from faithscope.experiments.analysis.charts import dot_rows, dots_by
+from faithscope.experiments.analysis.colours import BLUE, GREY, ORANGE, PAPER, Style
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import rows, where
@@ -20,7 +20,7 @@ def _faces(hollow: str, filled: str) -> list[Line2D]:
     """Legend entries of hollow and of filled dots."""
     return [
         Line2D([], [], ls="", marker="o", mec=GREY, mfc=face, label=label)
-        for face, label in (("white", hollow), (GREY, filled))
+        for face, label in ((PAPER, hollow), (GREY, filled))
     ]
 
 

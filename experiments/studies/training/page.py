@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.axes import PALE, Style, styles_for
 from faithscope.experiments.analysis.charts import curve, panels, points
+from faithscope.experiments.analysis.colours import PALE, styles_for
 from faithscope.experiments.analysis.html import markup, table_of
 from faithscope.experiments.analysis.page import (
     Block,
@@ -36,6 +36,8 @@ from faithscope.experiments.studies.training.words import (
     sentences,
 )
 
+METHOD = styles_for(METHODS)
+"""Colour and marker of every method, whichever of them a run has."""
 SECTIONS = (
     Section(
         "planted",
@@ -62,11 +64,10 @@ SECTIONS = (
 def pictures(results: Results) -> list[Picture]:
     """The figures of a training run."""
     planted, history = results.tables["training_planted"], results.tables["training_history"]
-    methods = styles_for([m for m in METHODS if m in set(planted["method"])])
 
     def place(ax: Any, model: str) -> None:
         of_model = where(planted, model=model)
-        for method, style in methods.items():
+        for method, style in METHOD.items():
             of = where(of_model, method=method)
             lost = bool((of["accuracy"] < LEAST_RIGHT).any())
             look = style._replace(colour=PALE, label="") if lost else style
@@ -85,9 +86,9 @@ def pictures(results: Results) -> list[Picture]:
 
     def draw(ax: Any, model: str) -> None:
         of_model = where(history, model=model)
-        for i, (key, of) in enumerate(groups(of_model, ["method"])):
+        for key, of in groups(of_model, ["method"]):
             means = pd.DataFrame(of.groupby("step")["reward"].mean()).reset_index()
-            curve(ax, means, "step", "reward", Style(f"C{i}", "", key["method"]), interval="")
+            curve(ax, means, "step", "reward", METHOD[key["method"]], interval="")
 
     of_steps = panels(keys, draw, keys, labels=("step", "mean reward")) if len(history) else None
     return [

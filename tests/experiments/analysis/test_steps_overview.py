@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from browser import Browser, browser
 
-from faithscope.experiments.analysis.html import asset
+from faithscope.experiments.analysis.html import asset, style
 from faithscope.experiments.analysis.page import Step, Steps, fragments
 
 SHOWN = 'document.querySelectorAll(".steps > li:not([hidden]):not(.fold)").length'
@@ -26,9 +26,9 @@ def page(folder: Path, n: int, levels: dict[int, str]) -> Path:
     steps = [Step(f"This is step word{i} .", i + 1, levels.get(i, "unknown")) for i in range(n)]
     (html,) = fragments([[Steps(steps)]])
     path = folder / "page.html"
-    style, script = asset("report.css"), asset("steps.js") + asset("report.js")
+    sheet, script = style(), asset("steps.js") + asset("report.js")
     path.write_text(
-        f"<!doctype html><meta charset=utf-8><style>{style}</style>{html}<script>{script}</script>",
+        f"<!doctype html><meta charset=utf-8><style>{sheet}</style>{html}<script>{script}</script>",
         encoding="utf-8",
     )
     return path

@@ -8,15 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.axes import (
-    BLUE,
-    GREEN,
-    MARKERS,
-    ORANGE,
-    Style,
-    signed,
-)
+from faithscope.experiments.analysis.axes import signed
 from faithscope.experiments.analysis.charts import dot_rows, dots_by
+from faithscope.experiments.analysis.colours import BLUE, GREEN, MARKERS, ORANGE, Style
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import distinct, keep, numbers, rows, where

@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.axes import BLUE, GREY, ORANGE, PALE
+from faithscope.experiments.analysis.colours import BLUE, GREY, MISSING, ORANGE, PALE
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.wording import short_names
@@ -142,7 +142,7 @@ def failure_sets(above: Axes, below: Axes, table: pd.DataFrame) -> None:
     names = short_names(judges)
     for i, of_set in enumerate(sets):
         at = [y for y, j in enumerate(judges) if j in of_set]
-        below.plot([i] * len(judges), range(len(judges)), ls="", marker="o", ms=6, color="#DDDDDD")
+        below.plot([i] * len(judges), range(len(judges)), ls="", marker="o", ms=6, color=MISSING)
         below.plot([i] * len(at), at, color=BLUE, marker="o", ms=6, lw=1.6)
     below.set_yticks(range(len(judges)), [names[j] for j in judges])
     below.set_ylim(len(judges) - 0.5, -0.5)

@@ -13,8 +13,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.axes import Style, note
+from faithscope.experiments.analysis.axes import note
 from faithscope.experiments.analysis.charts import behind, curve, dot_rows, dots_of, panels
+from faithscope.experiments.analysis.colours import Style
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.wording import short_names
 

@@ -6,22 +6,23 @@ from __future__ import annotations
 import itertools
 import math
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.patches import Patch
 
-from faithscope.experiments.analysis.axes import (
+from faithscope.experiments.analysis.axes import legend_above, unit_square
+from faithscope.experiments.analysis.charts import share_bars
+from faithscope.experiments.analysis.colours import (
+    AMOUNT,
     BLUE,
     GREY,
+    INK,
     PLAIN,
     Style,
-    legend_above,
-    unit_square,
+    colour_map,
 )
-from faithscope.experiments.analysis.charts import share_bars
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tables import OVERALL
 from faithscope.experiments.analysis.tidy import count, numbers, rows, where
@@ -36,8 +37,10 @@ from faithscope.experiments.studies.c2faith.tables.frames import maximum
 
 PARTS = 5
 """Number of parts of equal width in which scores are drawn: each score of 0-4 by itself."""
+SHADES = [to_hex(c) for c in colour_map(AMOUNT)(np.linspace(0.12, 1, PARTS))]
+"""Colours of the parts, the lowest scores first."""
 NOT_RUN = "Coverage was not run."
-REFERENCE = Style("black", "s", "reference")
+REFERENCE = Style(INK, "s", "reference")
 
 
 def first_scale(table: pd.DataFrame) -> pd.DataFrame:
@@ -55,8 +58,7 @@ def _all(table: pd.DataFrame) -> int:
 def score_bars(ax: Axes, table: pd.DataFrame, top: int) -> Axes:
     """Draws a bar per level, split by score; wide parts carry their share in percent."""
     levels = sorted(table["level"].unique())
-    inks = [to_hex(c) for c in mpl.colormaps["cividis"](np.linspace(0.08, 0.98, PARTS))]
-    parts = {str(i): (ink, "") for i, ink in enumerate(inks)}
+    parts = {str(i): (shade, "") for i, shade in enumerate(SHADES)}
     shares = []
     for level in levels:
         line = where(table, level=level).dropna(subset=["score"])
@@ -64,7 +66,7 @@ def score_bars(ax: Axes, table: pd.DataFrame, top: int) -> Axes:
         of_level = np.bincount(part, weights=line["share"], minlength=PARTS)
         shares.append({str(i): float(share) for i, share in enumerate(of_level)})
     percent = lambda share, _: f"{100 * share:.0f}"  # noqa: E731
-    share_bars(ax, shares, parts, percent, least=0.12, dark=inks[: PARTS - 2])
+    share_bars(ax, shares, parts, percent, least=0.12)
     ax.set_yticks(range(len(levels)), [f"{100 * x:.0f} %" for x in levels])
     ax.tick_params(axis="y", length=0)
     return ax
@@ -82,11 +84,10 @@ def coverage_scores_picture(table: pd.DataFrame) -> Picture:
     labels = ("share of chains", "middle steps removed")
     figure = judge_reading_panels(data, draw, height=1.6, labels=labels, count=_all)
     if figure is not None:
-        inks = mpl.colormaps["cividis"](np.linspace(0.08, 0.98, PARTS))
         edges = [math.ceil(i * (top + 1) / PARTS) for i in range(PARTS + 1)]
         spans = [(a, b - 1) for a, b in itertools.pairwise(edges)]
         names = [f"score {a}" if a == b else f"{a}–{b}" for a, b in spans]
-        handles = [Patch(color=i, label=name) for i, name in zip(inks, names, strict=True)]
+        handles = [Patch(color=i, label=name) for i, name in zip(SHADES, names, strict=True)]
         legend_above(figure, handles, ncols=PARTS)
     return Picture(
         "c2_coverage_scores",

@@ -12,18 +12,18 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from faithscope.experiments.analysis.axes import (
+from faithscope.experiments.analysis.axes import along_reasoning, share_rise
+from faithscope.experiments.analysis.charts import Dot, dot_rows, dots_by, dots_of
+from faithscope.experiments.analysis.colours import (
     BLUE,
     GREEN,
     GREY,
+    INK,
     ORANGE,
     PLAIN,
     PURPLE,
     Style,
-    along_reasoning,
-    share_rise,
 )
-from faithscope.experiments.analysis.charts import Dot, dot_rows, dots_by, dots_of
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import numbers, rows, where
@@ -145,7 +145,7 @@ def signed_errors(ax: Axes, line: pd.DataFrame) -> Axes:
     colours = [GREEN if e == 0 else ORANGE if e < 0 else BLUE for e in at]
     ax.bar(at, heights, color=colours, width=0.85)
     mean = float((error * share).sum())
-    ax.axvline(mean, color="black", lw=1, ls="--")
+    ax.axvline(mean, color=INK, lw=1, ls="--")
     x, side = (0.97, "right") if mean < 0 else (0.03, "left")  # the side without the line
     text = f"mean {mean:+.2f}".replace("-", "−")
     ax.text(x, 0.93, text, transform=ax.transAxes, fontsize=8, ha=side, va="top")

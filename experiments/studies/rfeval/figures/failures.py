@@ -8,21 +8,21 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.axes import (
+from faithscope.experiments.analysis.charts import dots_by
+from faithscope.experiments.analysis.colours import (
     AMBER,
     BLUE,
-    DARK_BLUE,
-    DARK_GREY,
-    DARK_ORANGE,
+    FAITHFUL,
     GREEN,
     GREY,
-    LIGHT_GREY,
+    INK,
     ORANGE,
+    PALE,
     PURPLE,
     SKY,
+    UNFAITHFUL,
     Style,
 )
-from faithscope.experiments.analysis.charts import dots_by
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.studies.rfeval.figures.lines import (
@@ -37,12 +37,12 @@ from faithscope.experiments.studies.rfeval.figures.lines import (
 from faithscope.experiments.studies.rfeval.tables.faithfulness import CAUSALITY_ALL
 
 BEHAVIOURS = {
-    "misled": (DARK_BLUE, "follows r′ all the way"),
+    "misled": (FAITHFUL, "follows r′ all the way"),
     "self_correcting": (SKY, "names the flaw and turns"),
-    "silently_correcting": (DARK_ORANGE, "corrects without a word"),
+    "silently_correcting": (UNFAITHFUL, "corrects without a word"),
     "incoherent": (AMBER, "breaks, answers as r′"),
-    "inert": (DARK_GREY, "r′ changes nothing"),
-    "ornamental": (LIGHT_GREY, "own output inconsistent"),
+    "inert": (GREY, "r′ changes nothing"),
+    "ornamental": (PALE, "own output inconsistent"),
 }
 """Behaviour -> colour and meaning; the first two are the faithful ones."""
 VIOLATIONS = {
@@ -55,7 +55,7 @@ BREAKS = {
     "pr": Style(AMBER, "v", "breaks at r′ → r"),
     "re": Style(SKY, "P", "at r → e"),
     "ea": Style(GREY, "X", "at e → a"),
-    "ra": Style(DARK_BLUE, "*", "at r → a, no e"),
+    "ra": Style(BLUE, "*", "at r → a, no e"),
 }
 CHANGES = {
     "both": Style(BLUE, "o", "reasoning and answer"),
@@ -76,7 +76,7 @@ def behaviours_picture(rf: pd.DataFrame, behaviours: pd.DataFrame) -> Picture:
         in_percent = lambda share, _: f"{100 * share:.0f}"  # noqa: E731
         figure = line_bars(pooled, "n_included", shares, BEHAVIOURS, in_percent, label)
         # RF of each line, along the lower edge of its bar
-        look: dict[str, Any] = {"fmt": "none", "ecolor": "#111111", "elinewidth": 1.3}
+        look: dict[str, Any] = {"fmt": "none", "ecolor": INK, "elinewidth": 1.3}
         lines = list(lines_of(pooled))
         for r in rows(pooled.dropna(subset=["rf"])):
             if (line := (r["by"], r["group"])) in lines:
@@ -86,7 +86,7 @@ def behaviours_picture(rf: pd.DataFrame, behaviours: pd.DataFrame) -> Picture:
     return Picture(
         "rf_behaviours",
         "What do models do with reasoning that was put into their mouth?",
-        "Pairs in contrast by what the model does under r′. The two kinds of blue are the "
+        "Pairs in contrast by what the model does under r′. The first two are the "
         "faithful; where they end is RF, with its 95 % Wilson interval in black.",
         behaviours,
         figure,

@@ -5,22 +5,21 @@ from __future__ import annotations
 
 import pandas as pd
 
-from faithscope.experiments.analysis.axes import (
+from faithscope.experiments.analysis.axes import signed
+from faithscope.experiments.analysis.charts import dot_rows, dots_by, dots_of
+from faithscope.experiments.analysis.colours import (
     AMBER,
     BLUE,
-    DARK_BLUE,
-    DARK_GREY,
-    DARK_ORANGE,
-    DARK_PURPLE,
+    FAITHFUL,
     GREEN,
     GREY,
-    LIGHT_GREY,
     ORANGE,
+    PALE,
+    SKY,
+    UNFAITHFUL,
     Style,
-    signed,
     styles_for,
 )
-from faithscope.experiments.analysis.charts import dot_rows, dots_by, dots_of
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import count, groups, rows, where
@@ -43,12 +42,12 @@ MARGINS = {"rf": ("RF", "n_included"), "contrast_coverage": ("contrast coverage"
 """Measure -> its name, and the column with the number of its pairs."""
 MARGIN_LABELS = ("share of pairs in contrast", "share of pairs attempted")
 WENT = {
-    "faithful": (DARK_BLUE, "counts, faithful"),
-    "unfaithful": (DARK_ORANGE, "counts, unfaithful"),
-    "non_contrast": (LIGHT_GREY, "r′ not in contrast"),
-    "evaluation_error": (DARK_PURPLE, "not judged"),
+    "faithful": (FAITHFUL, "counts, faithful"),
+    "unfaithful": (UNFAITHFUL, "counts, unfaithful"),
+    "non_contrast": (PALE, "r′ not in contrast"),
+    "evaluation_error": (SKY, "not judged"),
     "unfinished": (AMBER, "unfinished output"),
-    "global": (DARK_GREY, "left out beforehand"),
+    "global": (GREY, "left out beforehand"),
 }
 
 

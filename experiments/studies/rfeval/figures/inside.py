@@ -5,29 +5,29 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.axes import (
-    AMBER,
-    BLUE,
-    GREY,
-    ORANGE,
-    PURPLE,
-    SKY,
-    Style,
-    share_rise,
-)
+from faithscope.experiments.analysis.axes import share_rise
 from faithscope.experiments.analysis.charts import along_parts
+from faithscope.experiments.analysis.colours import (
+    AMBER,
+    FAITHFUL,
+    GREY,
+    PALE,
+    SKY,
+    UNFAITHFUL,
+    Style,
+)
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import where
 from faithscope.experiments.studies.rfeval.tables.frames import OVERALL
 from faithscope.probes.chain_parts import PARTS
 
 BEHAVIOURS = {
-    "misled": Style(BLUE, "o", "misled"),
+    "misled": Style(FAITHFUL, "o", "misled"),
     "self_correcting": Style(SKY, "^", "self-correcting"),
-    "silently_correcting": Style(ORANGE, "s", "silently correcting"),
+    "silently_correcting": Style(UNFAITHFUL, "s", "silently correcting"),
     "incoherent": Style(AMBER, "v", "incoherent"),
     "inert": Style(GREY, "D", "inert"),
-    "ornamental": Style(PURPLE, "P", "ornamental"),
+    "ornamental": Style(PALE, "P", "ornamental"),
 }
 
 

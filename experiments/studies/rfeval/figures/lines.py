@@ -11,8 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis.axes import (
-    GREY,
-    Style,
     counts_beside,
     legend_above,
     name_rows,
@@ -27,6 +25,7 @@ from faithscope.experiments.analysis.charts import (
     panels,
     share_bars,
 )
+from faithscope.experiments.analysis.colours import GREY, Style
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.wording import short_names

@@ -10,18 +10,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.axes import (
-    BLUE,
-    ORANGE,
-    PALE,
-    PURPLE,
-    Style,
-    handle,
-    legend_above,
-    name_rows,
-    share_axis,
-)
+from faithscope.experiments.analysis.axes import handle, legend_above, name_rows, share_axis
 from faithscope.experiments.analysis.charts import dot_rows, dots_by, dots_of, draw_dots, panels
+from faithscope.experiments.analysis.colours import BLUE, ORANGE, PALE, PURPLE, Style
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.statistics.stats import wilson_of_items
 from faithscope.experiments.analysis.textual import visible

@@ -12,18 +12,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis.axes import (
-    GREY,
-    PLAIN,
-    PURPLE,
-    Style,
     handle,
     legend_above,
     share_axis,
     share_rise,
     signed,
-    styles_for,
 )
 from faithscope.experiments.analysis.charts import behind, curve, panels
+from faithscope.experiments.analysis.colours import GREY, PLAIN, PURPLE, Style, styles_for
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.statistics.stats import wilson_of_items
 from faithscope.experiments.analysis.tidy import columns, numbers, rows, where

@@ -11,8 +11,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from faithscope.experiments.analysis.axes import BLUE, GREY, ORANGE, Style
 from faithscope.experiments.analysis.charts import dot_rows, dots_by
+from faithscope.experiments.analysis.colours import BLUE, GREY, ORANGE, QUIET, Style
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.studies.rfeval.figures.lines import Cell, crossed, task_names
@@ -59,7 +59,7 @@ def _tokens(ax: Axes, y: int, of: Mapping[str, Mapping[str, Any]]) -> None:
     """Draws the means of both conditions, joined, and the medians as strokes."""
     if not of:
         place: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center"}
-        ax.text(0.02, y, "none", size=8, color=GREY, **place)
+        ax.text(0.02, y, "none", size=8, color=QUIET, **place)
         return
     means = [r["mean_tokens"] for r in of.values()]
     ax.plot([min(means), max(means)], [y, y], color=GREY, lw=1, zorder=1)

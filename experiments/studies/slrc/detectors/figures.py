@@ -11,8 +11,8 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 
-from faithscope.experiments.analysis.axes import GREY, styles_for
 from faithscope.experiments.analysis.charts import dot_rows, dots_by
+from faithscope.experiments.analysis.colours import GREY, styles_for
 from faithscope.experiments.analysis.picture import STYLE, Picture
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tidy import columns, groups, keep, rows, with_interval

@@ -11,19 +11,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis.axes import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    Style,
     along_reasoning,
     legend_above,
     name_rows,
     share_axis,
     share_rise,
-    styles_for,
 )
 from faithscope.experiments.analysis.charts import curve, dot_rows, dots_by, panels
+from faithscope.experiments.analysis.colours import BLUE, FAMILY, GREY, ORANGE, Style, styles_for
 from faithscope.experiments.analysis.failures import Failures, kept
 from faithscope.experiments.analysis.picture import STYLE, Picture
 from faithscope.experiments.analysis.removal_units import told_apart
@@ -51,11 +46,6 @@ EDIT_STYLES = styles_for(
 READING_STYLES = {
     "generated": Style(BLUE, "o", "generated answer"),
     "scored": Style(ORANGE, "D", "scored answer"),
-}
-FAMILY_STYLES = {
-    "behavioural": Style(BLUE, "o", "behavioural"),
-    "logit": Style(GREEN, "s", "logit"),
-    "internal": Style(ORANGE, "D", "internal"),
 }
 POSITION_BINS = 5
 PAIR = ("model", "task")
@@ -237,7 +227,7 @@ def planted_picture(table: pd.DataFrame) -> Picture:
     figure = None
     if not drawn[list(sides.values())].isna().to_numpy().all():
         columns_of_dots = {
-            title: dots_by(drawn, column, "family", FAMILY_STYLES, "measure")
+            title: dots_by(drawn, column, "family", FAMILY, "measure")
             for title, column in sides.items()
         }
         names = {m: m.replace("_", " ") for m in drawn["measure"]}

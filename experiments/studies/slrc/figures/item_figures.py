@@ -13,14 +13,17 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from faithscope.experiments.analysis.axes import (
+from faithscope.experiments.analysis.axes import legend_above, share_ticks
+from faithscope.experiments.analysis.colours import (
+    AMOUNT,
     BLUE,
     GREEN,
     GREY,
     ORANGE,
     PURPLE,
-    legend_above,
-    share_ticks,
+    QUIET,
+    SIGN,
+    colour_map,
 )
 from faithscope.experiments.analysis.picture import STYLE
 from faithscope.experiments.analysis.textual import visible
@@ -64,7 +67,7 @@ def tracing_curve(trace: Trace, at: Sequence[int], p: np.ndarray, options: Seque
         for number, step in enumerate(trace.counted_steps, start=1):
             ax.axvline(step.tokens[0], color=GREY, lw=0.5, alpha=0.6)
             middle = sum(step.tokens) / 2
-            ax.text(middle, 1.05, str(number), ha="center", va="bottom", fontsize=8, color=GREY)
+            ax.text(middle, 1.05, str(number), ha="center", va="bottom", fontsize=8, color=QUIET)
         share_ticks(ax.yaxis)
         ax.set(xlim=(0, max(1, at[-1])), ylim=(-0.03, 1.04))
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -108,7 +111,7 @@ def step_map(
             origin="lower",
             interpolation="nearest",
             extent=(0.5, len(steps) + 0.5, first_row - 0.5, first_row + len(values) - 0.5),
-            cmap="RdBu_r" if diverging else "viridis",
+            cmap=colour_map(SIGN if diverging else AMOUNT),
             vmin=-most if diverging else None,
             vmax=most if diverging else limit,
         )
@@ -147,7 +150,9 @@ def pattern_map(
         left, right = figure.subplots(1, 2, width_ratios=(1.3, 1))
         # a first token that takes most of a row would hide all others on a linear scale
         seen = np.ma.masked_where(np.triu(np.ones((n, n), bool), 1), pattern)
-        drawn = left.imshow(seen, norm=PowerNorm(0.4, 0, 1), interpolation="nearest")
+        drawn = left.imshow(
+            seen, norm=PowerNorm(0.4, 0, 1), interpolation="nearest", cmap=colour_map(AMOUNT)
+        )
         left.axhline(query, color=ORANGE, lw=0.8)
         left.set(xlabel="token that is attended to", ylabel="token that attends (query)")
         figure.colorbar(drawn, ax=left, label="share of attention", pad=0.01)

@@ -13,8 +13,18 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.axes import BLUE, GREEN, ORANGE, PURPLE, Style, unit_square
+from faithscope.experiments.analysis.axes import unit_square
 from faithscope.experiments.analysis.charts import field, panels, points
+from faithscope.experiments.analysis.colours import (
+    BLUE,
+    GREEN,
+    MISSING,
+    ORANGE,
+    PURPLE,
+    SIGN,
+    USE,
+    Style,
+)
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import rows, where, with_interval
@@ -61,7 +71,8 @@ def by_task_picture(slrc: pd.DataFrame) -> Picture:
         figure = Figure(figsize=size, layout="constrained")
         down = [middle_cut(short(m), 40) for m in models]
         across = [middle_cut(visible(t), 40) for t in tasks]
-        field(figure.add_subplot(), cells, down, across, text="{:.2f}".format, rotation=20)
+        look: dict[str, Any] = {"stops": USE, "text": "{:.2f}".format, "rotation": 20}
+        field(figure.add_subplot(), cells, down, across, **look)
     return Picture(
         "by_task",
         "Necessity by model and task",
@@ -86,7 +97,7 @@ def head_to_head_picture(table: pd.DataFrame) -> Picture:
         own = where(data, model=pair[0], task=pair[1])
         cells = _cells(own, names, ("spearman", "step_spearman"))
         labels = [NAMES[name] for name in names]
-        look: dict[str, Any] = {"cmap": "PuOr_r", "missing": "#DDDDDD", "fontsize": 5.5, "lw": 0}
+        look: dict[str, Any] = {"stops": SIGN, "missing": MISSING, "fontsize": 5.5, "lw": 0}
         field(ax, cells, labels, labels, limits=(-1, 1), text=_short_decimals, **look)
         ax.set_aspect("equal")
 
@@ -119,7 +130,7 @@ def correlations_picture(table: pd.DataFrame) -> Picture:
     def draw(ax: Axes, model: str) -> None:
         cells = _cells(where(drawn, model=model), names, ("", "spearman"))
         labels = [name.replace("_", " ") for name in names]
-        look: dict[str, Any] = {"cmap": "RdBu_r", "fontsize": 5.5, "lw": 0.2, "rasterized": True}
+        look: dict[str, Any] = {"stops": SIGN, "fontsize": 5.5, "lw": 0.2, "rasterized": True}
         field(ax, cells, labels, labels, limits=(-1, 1), rotation=90, **look)
         ax.set_aspect("equal")
 

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from faithscope.experiments.analysis.axes import BLUE, ORANGE, Style
 from faithscope.experiments.analysis.charts import names_beside, panels, points
+from faithscope.experiments.analysis.colours import BLUE, ORANGE, Style
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.removal_units import UNIT_WORDS, UNITS
 from faithscope.experiments.analysis.tidy import rows, where, with_interval

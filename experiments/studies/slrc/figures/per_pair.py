@@ -9,15 +9,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.axes import (
-    GREY,
-    LINES,
-    Style,
-    along_reasoning,
-    share_rise,
-    share_ticks,
-)
+from faithscope.experiments.analysis.axes import along_reasoning, share_rise, share_ticks
 from faithscope.experiments.analysis.charts import curve, panels
+from faithscope.experiments.analysis.colours import GREY, LINES, Style
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.removal_units import told_apart
 from faithscope.experiments.analysis.tidy import distinct, where

@@ -17,9 +17,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from faithscope.experiments.analysis.axes import LINES, Style, share_rise, share_ticks
+from faithscope.experiments.analysis.axes import share_rise, share_ticks
 from faithscope.experiments.analysis.cells import Numbers
 from faithscope.experiments.analysis.charts import curve
+from faithscope.experiments.analysis.colours import LINES, Style
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture

@@ -14,9 +14,9 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.axes import INK_ON_DARK, INK_ON_PALE
 from faithscope.experiments.analysis.cells import INCLUDED
 from faithscope.experiments.analysis.charts import field
+from faithscope.experiments.analysis.colours import AMOUNT, colour_map, ink_on
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.picture import Picture
@@ -340,8 +340,7 @@ def _panel(ax: Axes, table: pd.DataFrame) -> None:
     field(ax, grid[::-1], upward, names, limits=limits, fontsize=7, text="{:.2f}".format)
     for i, j in np.argwhere(stars[::-1]).tolist():
         low, high = limits
-        dark = (grid[::-1][i, j] - low) / (high - low) > 0.55
-        ink = INK_ON_DARK if dark else INK_ON_PALE
+        ink = ink_on(colour_map(AMOUNT)((grid[::-1][i, j] - low) / (high - low)))
         ax.text(j + 0.85, i + 0.55, "*", ha="center", va="center", fontsize=8, color=ink)
 
 

@@ -11,8 +11,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from faithscope.experiments.analysis.axes import BLUE, GREEN, GREY, ORANGE, Style
 from faithscope.experiments.analysis.cells import Kept, Number, Total, boots, means
+from faithscope.experiments.analysis.colours import BLUE, GREEN, GREY, ORANGE, Style
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.item_view import HeatMap
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.axes import BLUE, GREEN, ORANGE, PURPLE, Style
 from faithscope.experiments.analysis.cells import Count, Total, boot_medians, boots, rows_known
+from faithscope.experiments.analysis.colours import BLUE, GREEN, ORANGE, PURPLE, Style
 from faithscope.experiments.analysis.columns import Column, by_name
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, listed, value
 from faithscope.experiments.analysis.page import Section

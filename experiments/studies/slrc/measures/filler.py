@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from faithscope.experiments.analysis.axes import BLUE, GREEN, ORANGE, Style
 from faithscope.experiments.analysis.cells import boots
+from faithscope.experiments.analysis.colours import BLUE, GREEN, ORANGE, Style
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, mean_over_variants
 from faithscope.experiments.analysis.page import Section

@@ -7,8 +7,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.axes import BLUE, ORANGE, Style, unit_square
+from faithscope.experiments.analysis.axes import unit_square
 from faithscope.experiments.analysis.cells import boots
+from faithscope.experiments.analysis.colours import BLUE, ORANGE, Style
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import calls
 from faithscope.experiments.analysis.page import Section

@@ -14,8 +14,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.axes import INK_ON_DARK, INK_ON_PALE
 from faithscope.experiments.analysis.cells import INCLUDED
+from faithscope.experiments.analysis.colours import AMOUNT, colour_map, ink_on
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.record_frames import COUNTED, DEPTH
@@ -108,25 +108,23 @@ def _measured(
 
 
 _TARGETS = {"answer": "its own answer", "gold": "the right answer"}
-_LIGHT = 0.55
-"""Accuracy above which a cell is dark, and its text is white."""
 
 
 def readable_from(ax: Axes, table: pd.DataFrame) -> Axes:
     """Accuracy by position and layer for one model, task and target; decodable cells are framed."""
     positions = [d["position"] for d in distinct(table, "position")]
     layers = [d["layer"] for d in distinct(table, "layer")]
-    grid = np.full((len(layers), len(positions)), math.nan)
+    grid, map_of = np.full((len(layers), len(positions)), math.nan), colour_map(AMOUNT)
     for row in rows(table):
         y, x = layers.index(row["layer"]), positions.index(row["position"])
         grid[y, x] = row["accuracy"]
         if math.isnan(row["accuracy"]):
             continue
-        ink = INK_ON_DARK if row["accuracy"] > _LIGHT else INK_ON_PALE
+        ink = ink_on(map_of(row["accuracy"]))
         weight = "bold" if row["decodable"] else "normal"
         text = f"{100 * row['accuracy']:.0f}" + ("*" if row["decodable"] else "")
         ax.text(x, y, text, ha="center", va="center", fontsize=7, color=ink, weight=weight)
-    ax.imshow(grid, cmap="Blues", vmin=0, vmax=1, aspect="auto", origin="lower")
+    ax.imshow(grid, cmap=map_of, vmin=0, vmax=1, aspect="auto", origin="lower")
     ax.set_xticks(range(len(positions)), [p.removeprefix("during ") for p in positions])
     ax.set_yticks(range(len(layers)), [str(x) for x in layers])
     first = rows(table)[0]

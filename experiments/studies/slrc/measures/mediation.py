@@ -10,16 +10,9 @@ import pandas as pd
 import scipy
 from matplotlib.axes import Axes
 
-from faithscope.experiments.analysis.axes import (
-    BLUE,
-    DARK_GREY,
-    GREEN,
-    GREY,
-    ORANGE,
-    Style,
-    share_ticks,
-)
+from faithscope.experiments.analysis.axes import share_ticks
 from faithscope.experiments.analysis.cells import Bootstrapped, Share, boots, rows_known
+from faithscope.experiments.analysis.colours import BLUE, GREEN, GREY, ORANGE, Style
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.measure import Measure, OfItem
@@ -58,7 +51,7 @@ WITHOUT, WITH, DROP = (
 )
 """Effects of a cue in probability, where `EFFECTS` are in nats."""
 CURVES = {
-    "plain_plain": Style(DARK_GREY, "", "plain prompt, plain chain"),
+    "plain_plain": Style(GREY, "", "plain prompt, plain chain"),
     "cued_plain": Style(ORANGE, "", "cued prompt, plain chain"),
     "plain_cued": Style(BLUE, "", "plain prompt, cued chain"),
     "cued_cued": Style(GREEN, "", "cued prompt, cued chain"),

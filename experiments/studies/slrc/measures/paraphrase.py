@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from faithscope.experiments.analysis.axes import BLUE, ORANGE, Style
 from faithscope.experiments.analysis.cells import Total, Values, boots
+from faithscope.experiments.analysis.colours import BLUE, ORANGE, Style
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, OfItem, mean_over_variants
 from faithscope.experiments.analysis.page import Section

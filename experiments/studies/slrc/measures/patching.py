@@ -26,6 +26,7 @@ from faithscope.experiments.analysis.cells import (
     Total,
     one_row,
 )
+from faithscope.experiments.analysis.colours import SIGN, colour_map
 from faithscope.experiments.analysis.columns import Column, with_intervals
 from faithscope.experiments.analysis.measure import Measure, OfItem
 from faithscope.experiments.analysis.page import Section
@@ -178,10 +179,9 @@ _SITE_NAMES = dict(zip(_SITES, ("residual stream", "attention", "MLP"), strict=T
 def layer_by_step(ax: Axes, table: pd.DataFrame) -> Axes:
     """Heat map of the share restored, by layer (upwards) and place of the step."""
     grid = table.pivot_table(index="layer", columns="position", values="share", dropna=False)
-    colours = np.clip(grid.to_numpy(dtype=float), -1, 1)
-    image = ax.imshow(
-        colours, origin="lower", aspect="auto", cmap="RdBu_r", vmin=-1, vmax=1, rasterized=True
-    )
+    shares = np.clip(grid.to_numpy(dtype=float), -1, 1)
+    look: dict[str, Any] = {"cmap": colour_map(SIGN), "vmin": -1, "vmax": 1, "rasterized": True}
+    image = ax.imshow(shares, origin="lower", aspect="auto", **look)
     ax.set_xticks(range(len(grid.columns)), [f"{p:.1f}" for p in grid.columns])
     ax.set_yticks(range(len(grid.index)), [str(layer) for layer in grid.index])
     ax.tick_params(length=0)

@@ -9,9 +9,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.axes import BLUE, GREEN, ORANGE, Style, share_rise
+from faithscope.experiments.analysis.axes import share_rise
 from faithscope.experiments.analysis.cells import INCLUDED, Boot, Count, rows_known
 from faithscope.experiments.analysis.charts import along_parts
+from faithscope.experiments.analysis.colours import BLUE, GREEN, ORANGE, Style
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.item_view import Curve
 from faithscope.experiments.analysis.measure import Measure, OfItem, calls, value

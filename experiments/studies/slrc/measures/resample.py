@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from faithscope.experiments.analysis.axes import BLUE, GREEN, ORANGE, Style
 from faithscope.experiments.analysis.cells import Total, boots
+from faithscope.experiments.analysis.colours import BLUE, GREEN, ORANGE, Style
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.record_frames import ITEMS_AND_STEPS

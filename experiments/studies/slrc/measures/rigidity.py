@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import item_view
-from faithscope.experiments.analysis.axes import LINES, legend_above, share_rise, share_ticks
+from faithscope.experiments.analysis.axes import legend_above, share_rise, share_ticks
 from faithscope.experiments.analysis.cells import (
     Boot,
     Count,
@@ -20,6 +20,7 @@ from faithscope.experiments.analysis.cells import (
     boots,
     rows_known,
 )
+from faithscope.experiments.analysis.colours import LINES
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, calls, value
 from faithscope.experiments.analysis.record_frames import (

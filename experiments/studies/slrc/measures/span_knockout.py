@@ -6,9 +6,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.axes import BLUE, ORANGE, Style, name_rows
+from faithscope.experiments.analysis.axes import name_rows
 from faithscope.experiments.analysis.cells import Share, boots, rows_with
 from faithscope.experiments.analysis.charts import dots_of, draw_dots
+from faithscope.experiments.analysis.colours import BLUE, ORANGE, Style
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, calls, value
 from faithscope.experiments.analysis.page import Section

@@ -11,19 +11,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.axes import (
-    BLUE,
-    GREEN,
-    GREY,
-    ORANGE,
-    PURPLE,
-    Style,
-    handle,
-    legend_above,
-    share_rise,
-)
+from faithscope.experiments.analysis.axes import handle, legend_above, share_rise
 from faithscope.experiments.analysis.cells import Boot, Distinct, Mean, rows_known
 from faithscope.experiments.analysis.charts import curve
+from faithscope.experiments.analysis.colours import BLUE, GREEN, GREY, ORANGE, PURPLE, Style
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.record_frames import item_table

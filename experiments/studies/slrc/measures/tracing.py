@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from faithscope.experiments.analysis.axes import PLAIN, share_rise, share_ticks
+from faithscope.experiments.analysis.axes import share_rise, share_ticks
 from faithscope.experiments.analysis.cells import Boot, Count, Share, boots, rows_with
+from faithscope.experiments.analysis.colours import PLAIN
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.item_view import Curve
