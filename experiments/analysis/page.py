@@ -103,7 +103,7 @@ class Counts:
     lines: Sequence[Count]
 
 
-MARKS = {"all": "●", "some": "◐", "none": "○", "unknown": "·"}
+MARKS = {"all": "●", "some": "◐", "none": "○", "moot": "◌", "unknown": "·"}
 """Level of a step -> its sign, for readers who do not see colours."""
 
 
@@ -121,7 +121,8 @@ class Step:
     number: int | None = None
     """Number of the step; None for text that does not count as a step."""
     level: str = "unknown"
-    """Colour of the step: `all`, `some`, `none` or `unknown`."""
+    """Colour of the step: `all`, `some`, `none`, `moot` (tested, but a control moves too) or
+    `unknown`."""
     meaning: str = ""
     """The level in words, for readers who see neither colour nor sign."""
     hint: str = ""

@@ -57,8 +57,9 @@ overviews(document);
 
 for (const line of document.querySelectorAll(".marked-by")) {
   const steps = line.parentElement.querySelector(".steps");
-  const words = new Set([...steps.querySelectorAll("[data-word]")].map((m) => m.dataset.word));
   const by = line.querySelector(".by");
+  // the edit that steps are marked by is a choice even where it marks none
+  const words = new Set([...steps.querySelectorAll("[data-word]")].map((m) => m.dataset.word)).add(by.textContent);
   if (words.size < 2) continue;
   const choice = document.createElement("select");
   choice.setAttribute("aria-label", "the edit that steps are marked by");

@@ -49,7 +49,8 @@ MEANINGS = {
     "all": "the answer changes",
     "some": "it changes in some framings or readings",
     "none": "it stays",
-    "unknown": "not tested, or a mere remark changes it, too",
+    "moot": "a mere remark changes it, too",
+    "unknown": "not tested",
 }
 LEGEND = Bullets(
     [
@@ -212,11 +213,12 @@ def _level(of: Branches, edit: str, at: int) -> str:
     """Level of a step by an edit (`level_of`).
 
     If a remark in the step's place also changes the answer, a change after regeneration says
-    nothing about the step and counts as unknown.
+    nothing about the step; one that says nothing in any way of asking is moot.
     """
     remarks = of["control", at] if edit == "regenerate" else {}
     rows = of[edit, at].items()
-    return level_of(r["flipped"] for name, r in rows if not remarks.get(name, {}).get("flipped"))
+    telling = [r["flipped"] for name, r in rows if not remarks.get(name, {}).get("flipped")]
+    return "moot" if rows and not telling else level_of(telling)
 
 
 def _branch(row: Record | None) -> Cell:

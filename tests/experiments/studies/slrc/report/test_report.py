@@ -438,6 +438,7 @@ def test_steps_are_marked_by_the_edit_that_the_verdict_rests_on():
         r["control_flips"] = [True, False, None]
         r["regenerated_text"] = ["So it is 4 .", "So it is 7 .", "So it is 9 ."]
     first, second, third = steps_of([r for r in records if r.get("framing") != "reprompt"])
-    assert [s.level for s in (first, second, third)] == ["unknown", "all", "all"]
+    assert [s.level for s in (first, second, third)] == ["moot", "all", "all"]
+    assert ("moot", "◌", "rewritten") in first.marks, "and the edit can be chosen again"
     said = [b.text for b in second.blocks if isinstance(b, Paragraph)]
     assert any("Written anew from there" in text and "So it is 7 ." in text for text in said)
