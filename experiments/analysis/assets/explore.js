@@ -713,7 +713,7 @@ function steps(detail) {
     return li;
   }));
   const words = credit
-    ? `Coloured by ${credit.measure}: ${credit.higher ? "orange above 0, deep blue below" : "deep blue above 0, since more of it speaks against a step, orange below"}, pale blue at 0; full colour at an absolute value of ${number(data.credit_scale[credit.measure])}, which 95 % of all steps of all traces do not exceed.`
+    ? `Coloured by ${credit.measure}: ${credit.higher ? "orange above 0, strong blue below" : "strong blue above 0, since more of it speaks against a step, orange below"}, faint blue at 0; full colour at an absolute value of ${number(data.credit_scale[credit.measure])}, which 95 % of all steps of all traces do not exceed.`
     : "The chosen measure has no credits of these steps.";
   const strengths = () => detail.steps.map((_, k) => (credit?.values[k] == null ? null : Math.abs(credit.values[k])));
   return part("Steps", overview(list, strengths), list, make("p", words, "quiet"));
@@ -736,7 +736,7 @@ function matrix({ credits }) {
   const n = Math.max(...credits.map((c) => c.values.length));
   return saying({
     title: "Steps by measures",
-    note: "Orange speaks for a step (the answer depends on it, a judge finds it sound), deep blue against it, pale blue is a credit near 0. Every measure has one scale for all traces, as above; a dot is a credit of 0, an empty cell a step that was not measured. Choosing a cell colours the steps by its row.",
+    note: "Orange speaks for a step (the answer depends on it, a judge finds it sound), strong blue against it, faint blue is a credit near 0. Every measure has one scale for all traces, as above; a dot is a credit of 0, an empty cell a step that was not measured. Choosing a cell colours the steps by its row.",
     css: "scroll",
     rows: credits.map((c) => c.measure),
     columns: Array.from({ length: n }, (_, k) => String(k + 1)),
@@ -808,7 +808,7 @@ function heatMap(one) {
   const most = Math.max(...one.values.map(greatest));
   return saying({
     title: one.title,
-    note: `A row is a ${one.row_label}, a column a ${one.column_label}; the deepest green is ${number(most)}, purple is below 0.`,
+    note: `A row is a ${one.row_label}, a column a ${one.column_label}; the strongest green is ${number(most)}, purple is below 0.`,
     css: "scroll short",
     rows: one.rows,
     columns: one.columns,

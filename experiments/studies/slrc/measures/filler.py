@@ -58,8 +58,8 @@ filler_picture = picture(
     per_pair(
         "position",
         {
-            "tv": Style(BLUE, "o", "this step filled"),
-            "removed_tv": Style(ORANGE, "s", "this step removed"),
+            "tv": Style(ORANGE, "s", "this step filled"),
+            "removed_tv": Style(BLUE, "o", "this step removed"),
             "prefix_tv": Style(GREEN, "^", "all steps up to it filled"),
         },
         (PLACE, "probability moved"),

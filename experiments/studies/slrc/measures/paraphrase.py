@@ -80,8 +80,8 @@ paraphrase_picture = picture(
     per_pair(
         "position",
         {
-            "tv": Style(BLUE, "o", "step paraphrased"),
-            "removed_tv": Style(ORANGE, "s", "step removed"),
+            "tv": Style(ORANGE, "s", "step paraphrased"),
+            "removed_tv": Style(BLUE, "o", "step removed"),
         },
         (PLACE, "probability moved"),
         shares_along,
