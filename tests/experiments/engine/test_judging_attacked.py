@@ -123,7 +123,7 @@ def stored(run: Path) -> set[str]:
 
 
 @pytest.mark.slow
-def test_nothing_is_lost_or_asked_again(tmp_path: Path) -> None:
+def test_nothing_is_lost_or_asked_again(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     server = Attacker()
     chains = tmp_path / "chains.jsonl"
     rows = [
@@ -143,7 +143,9 @@ def test_nothing_is_lost_or_asked_again(tmp_path: Path) -> None:
 
     def start() -> subprocess.Popen[bytes]:
         with errors.open("wb") as file:
-            return subprocess.Popen(command, stderr=file, preexec_fn=default_interrupts)
+            process = subprocess.Popen(command, stderr=file, preexec_fn=default_interrupts)
+        request.addfinalizer(process.kill)
+        return process
 
     def until(process: subprocess.Popen[bytes], reached: Callable[[], bool]) -> None:
         while not reached():
