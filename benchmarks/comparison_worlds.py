@@ -121,13 +121,13 @@ def three_true(rng: Rng, shape: Shape) -> World:
         "gain": set(CLASSIFIERS),
     }
     alike, wrong = pairs_of("copy", TRUE, "worse"), {f"{name}|wrong" for name in of}
-    may |= {"pair_alike": alike, "kinds_alike": alike, "pair_opposite": wrong}
-    # judges that point the wrong way call unfaithful what behaviour and insides do not
-    may |= {"kinds_opposite": wrong, "disagreements": {"judged_faithful_unused_inside"}}
+    may |= {"pair_alike": alike, "pair_opposite": wrong}
+    # judges that point the wrong way call unfaithful what behaviour and internals do not
+    may |= {"disagreements": {"judged_faithful_unused_inside"}}
     may["disagreements"] |= {"judged_unfaithful_used_inside"}
     says = {"best": {TRUE}, "as_good": {"copy", TRUE}, "wrong_way": {"wrong"}}
     says |= {"pair_alike": {f"copy|{TRUE}"}, "agreement": {f"copy|{TRUE}"}}
-    says |= {"kinds_opposite": {"copy|wrong", "worse|wrong"}, "pair_opposite": {"copy|wrong"}}
+    says |= {"pair_opposite": {"copy|wrong"}}
     return World(label, of | noise(rng, shape, 4), may, says)
 
 
@@ -136,7 +136,7 @@ def one_truth(rng: Rng, shape: Shape) -> World:
     it."""
     truth = rng.normal(size=shape)
     of = {name: truth + 0.6 * rng.normal(size=shape) for name in "abcd"}
-    may = {c: pairs_of(*of) for c in ("agreement", "pair_alike", "kinds_alike", "reversed")}
+    may = {c: pairs_of(*of) for c in ("agreement", "pair_alike", "reversed")}
     says = {claim: pairs for claim, pairs in may.items() if claim != "reversed"}
     return World(labels(rng, shape, 0.5), of | noise(rng, shape, 4), may, says)
 
@@ -168,13 +168,13 @@ def turned_between(rng: Rng, shape: Shape) -> World:
     truth, level = rng.normal(size=shape), np.array([-6.0, 0, 6])[:, None]
     of = {"a": truth + level, "b": truth + 0.4 * rng.normal(size=shape) - level}
     pairs = pairs_of(*of)
-    may = {c: pairs for c in ("agreement", "reversed", "pair_alike", "kinds_alike")}
+    may = {c: pairs for c in ("agreement", "reversed", "pair_alike")}
     says = {claim: {"a|b"} for claim in ("reversed", "agreement")}
     return World(labels(rng, shape, 0.5), of | noise(rng, shape, 4), may, says)
 
 
 def kinds_apart(rng: Rng, shape: Shape) -> World:
-    """Judges call faithful what the insides of the model hardly use, and the other way round."""
+    """Judges call faithful what the model's internals hardly use, and the other way round."""
     truth = rng.normal(size=shape)
     of = noise(rng, shape, 8)
     of |= {name: truth + 0.4 * rng.normal(size=shape) for name in ("noise 2", "noise 6")}
@@ -182,7 +182,7 @@ def kinds_apart(rng: Rng, shape: Shape) -> World:
     pairs = pairs_of(*(f"noise {i}" for i in (2, 3, 6, 7)))
     both = {"judged_faithful_unused_inside", "judged_unfaithful_used_inside"}
     may = {"agreement": pairs, "reversed": pairs, "disagreements": both}
-    may |= {claim: {"noise 2|noise 3"} for claim in ("pair_opposite", "kinds_opposite")}
+    may |= {"pair_opposite": {"noise 2|noise 3"}}
     says = {claim: of for claim, of in may.items() if claim != "reversed"}
     return World(labels(rng, shape, 0.5), of, may, says)
 
@@ -221,7 +221,7 @@ def ceiling(rng: Rng, shape: Shape) -> World:
     other = np.where(~label & (rng.random(shape) < 1 / 14), true + 30, true)
     of = {TRUE: true, "inverts": other + 0.1 * rng.normal(size=shape)}
     may = {"best": set(of), "agreement": pairs_of(*of), "reversed": pairs_of(*of)}
-    may |= dict.fromkeys(("pair_alike", "kinds_alike"), pairs_of(*of))
+    may |= {"pair_alike": pairs_of(*of)}
     return World(label, of | noise(rng, shape, 6), may, {"best": {TRUE}})
 
 
@@ -244,7 +244,7 @@ def behind_by(gap: float) -> Callable[[Rng, Shape], World]:
             for name, size, noise_ in zip((TRUE, "other"), (1.812, apart), own, strict=True)
         }
         may = {"best": set(of), "agreement": pairs_of(*of), "reversed": pairs_of(*of)}
-        may |= dict.fromkeys(("pair_alike", "kinds_alike"), pairs_of(*of))
+        may |= {"pair_alike": pairs_of(*of)}
         may |= {"as_good": set(of)} if not gap else {}
         says = {"best": {TRUE}} | ({"as_good": set(of)} if not gap else {})
         return World(label, of | noise(rng, shape, 4), may, says)
@@ -315,7 +315,7 @@ WORLDS: Mapping[str, Callable[[Rng, Shape], World]] = {
     "three true measures": three_true,
     "one truth under all kinds": one_truth,
     "parts of the truth": complementary,
-    "judges against insides": kinds_apart,
+    "judges against internals": kinds_apart,
     "models differ, traces do not": simpson,
     "turned round between models": turned_between,
     "gaps that depend on the label": gaps_by_outcome,
@@ -424,7 +424,7 @@ def held(world: World, sentences: list[Sentence], claim: str) -> Held:
     """What sentences say of one claim. Kinds of evidence stand for their primary measures."""
     of = [sentence.of for sentence in sentences if sentence.claim == claim]
     names = {name for names in of for name in names}
-    if claim.startswith(("kinds", "pair")):
+    if claim.startswith("pair"):
         names = {"|".join(world.primaries[k] for k in name.split("|")) for name in names}
     may, says = (x.get(claim, set()) for x in (world.true, world.says))
     return Held(bool(of), bool(names - may), bool(names & says))

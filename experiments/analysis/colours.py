@@ -101,6 +101,8 @@ FAMILY = {
     "monitor": Style(PURPLE, "v", "monitor, trained"),
 }
 """Family of measures -> its colour, marker and name."""
+FAMILY_NAMES = {family: of.label for family, of in FAMILY.items() if family != "monitor"}
+"""Family of measures -> the name that pages give it; without trained monitors."""
 FAITHFUL, UNFAITHFUL = GREEN, PURPLE
 """What a label, a judge or a rule says of a chain."""
 

@@ -82,8 +82,8 @@ SHARED = plain(
         "prompt": "The prompt that was asked.",
         "measure": "The measure that the row is of.",
         "other": "What it is compared with: another measure, judge, reader or run.",
-        "family": "What a measure is read off: answers, their probabilities, the insides of the "
-        "model, or a judge.",
+        "family": "What a measure is read off: answers, their probabilities, the internals of "
+        "the model, or a judge.",
         "layer": "Number of the layer, from 1; 0 stands for the embeddings.",
         "bin": "Number of the bin, from 0.",
         "stage": "What items were left out of: the trace, or a probe and its variant.",

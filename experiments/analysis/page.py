@@ -69,9 +69,9 @@ class Terms:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A figure of the page, by its name."""
+    """A figure: the name of one of the page's, or a `Picture`."""
 
-    name: str
+    name: str | Picture
 
 
 @dataclass(frozen=True)
@@ -223,6 +223,10 @@ class Page:
     """Common prefix of the table names, left out in headings above tables."""
     order: Callable[[str], Any] | None = None
     """Sort key of model names, for the rows of tables."""
+    opens_with_finding: bool = False
+    """Whether the first section opens with the finding; the tally above is then not set in bold."""
+    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Column of tables -> its values that readers are shown by another name -> that name."""
     most_rows: int | None = None
     """Most rows of a table on the page; of a longer table only the file is named."""
     warnings: Sequence[str] = ()
@@ -326,7 +330,7 @@ def _is_there(blocks: Sequence[Block], page: Page) -> Iterator[bool]:
     for block in blocks:
         if isinstance(block, Grid) and isinstance(block.table, str):
             yield block.table in page.tables or ("table", block.table) in page.failed
-        elif isinstance(block, Drawing):
+        elif isinstance(block, Drawing) and isinstance(block.name, str):
             yield block.name in page.figures or ("figure", block.name) in page.failed
         elif isinstance(block, Fold | Box):
             yield from _is_there(block.blocks, page)
@@ -339,7 +343,11 @@ def _there(blocks: Sequence[Block], page: Page) -> Iterator[Block]:
             continue
         if isinstance(block, Fold | Box):
             yield replace(block, blocks=list(_there(block.blocks, page)))
-        elif isinstance(block, Drawing) and block.name not in page.figures:
+        elif (
+            isinstance(block, Drawing)
+            and isinstance(block.name, str)
+            and block.name not in page.figures
+        ):
             yield _failure(page, "figure", block.name)
         elif isinstance(block, Grid) and isinstance(block.table, str):
             if block.table in page.tables:
@@ -353,6 +361,8 @@ def _there(blocks: Sequence[Block], page: Page) -> Iterator[Block]:
 def _grid(block: Grid, name: str, page: Page) -> Iterator[Block]:
     table = page.tables[name] if block.rows is None else block.rows
     if block.rows is not None or page.most_rows is None or len(table) <= page.most_rows:
+        renamed = {n: table[n].replace(dict(to)) for n, to in page.values.items() if n in table}
+        table = table.assign(**renamed)
         ready = html_table(table, page.columns_of(name), name, page.order)
         yield replace(block, table=ready)
         return

@@ -52,6 +52,10 @@ class Picture:
     """The drawn figure; None where there is nothing to draw."""
     absent: str = ""
     """Why there is no figure, in a sentence for the page."""
+    zoom: float = 1.0
+    """How many times larger the figure is on a page than its inches say."""
+    text: pd.DataFrame | None = None
+    """The picture as a small table of texts, for a terminal; None for one that only pages show."""
 
 
 def save(picture: Picture, folder: Path) -> None:
@@ -83,8 +87,9 @@ def _lay_out(figure: Figure) -> None:
 REM_PER_INCH = 6.9
 """Width on the page, in rem, of one inch of a figure; its text is then as large as that of
 tables."""
-LEAST_REM = 36
-"""Minimum width, in rem, to which a large figure shrinks; in a narrower window it scrolls."""
+LEAST, LEAST_REM = 0.8, 36
+"""Share of its width, and width in rem, to which a figure shrinks; in a narrower window it
+scrolls."""
 
 
 def svg(picture: Picture) -> str:
@@ -112,7 +117,8 @@ def svg(picture: Picture) -> str:
     text = re.sub(r'\bid="image[0-9a-f]+"', lambda _: f'id="image{next(number)}"', text)
     text = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{picture.name}-", text)
     width = round(picture.figure.get_figwidth() * REM_PER_INCH, 2)
-    size = f"max-width: {width}rem; min-width: {min(width, LEAST_REM)}rem"
+    most, least = round(picture.zoom * width, 2), min(round(LEAST * width, 2), LEAST_REM)
+    size = f"max-width: {most}rem; min-width: {least}rem"
     named = f'role="img" aria-labelledby="{picture.name}-title" fill="currentColor" style="{size}"'
     text = re.sub(r'<svg [^>]*(viewBox="[^"]*")[^>]*>', rf"<svg {named} \1>", text, count=1)
     for colour, ink in in_page().items():

@@ -145,6 +145,11 @@ class Run:
         return Named(self._report.tables(self.once(self._report.results)))
 
     @cached_property
+    def overview(self) -> Sequence[Block]:
+        """The finding of the run in a sentence and a picture; empty where its study has none."""
+        return self._report.overview(self.once(self._report.results))
+
+    @cached_property
     def warnings(self) -> list[str]:
         """Warnings of the run's page: chains that were cut off, few items, mixed devices."""
         page = self._report.page(self.once(self._report.results), ())
@@ -288,9 +293,9 @@ class Run:
             Fold(markup('Table <code>.table("{}")</code>', name), self.table(name).blocks(15))
             for name in self.tables
         ]
-        tally = Bullets(tally_of_run(self.path).lines(), "account")
+        tally = Bullets(tally_of_run(self.path).lines(), "account leads")
         below = [Fold(f"{len(tables)} tables", tables)] if tables else []
-        return html_of([self._head(), tally, frames, *below])
+        return html_of([*self.overview, self._head(), tally, frames, *below])
 
     def table(self, name: str) -> ShownTable:
         """A table of the run that draws itself in a notebook: with the headings, units and
@@ -376,6 +381,9 @@ class Report:
     """Returns the tables in the layout of a paper."""
     figures: Callable[[Any], Sequence[Picture]] = lambda results: ()
     """Draws the figures from the results; none by default."""
+    overview: Callable[[Any], Sequence[Block]] = lambda results: ()
+    """Returns the finding of the results in a sentence and a picture, for a notebook and for
+    `faithscope show`; none by default."""
     arrays: Sequence[str] = ()
     """Stages whose arrays are packed into `arrays/<stage>.safetensors` when tables are written."""
     write_extra: Callable[[Any], None] = lambda results: None

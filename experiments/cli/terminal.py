@@ -6,21 +6,24 @@ reaches the terminal as anything but text.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+import pandas as pd
 from markupsafe import Markup
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from faithscope.experiments.analysis.html import Cell, HtmlTable
+from faithscope.experiments.analysis.html import Cell, HtmlTable, table_of
 from faithscope.experiments.analysis.item_view import Item, Items, Part
 from faithscope.experiments.analysis.page import (
     Block,
     Box,
     Bullets,
+    Drawing,
     Fold,
     Grid,
     Heading,
@@ -30,6 +33,7 @@ from faithscope.experiments.analysis.page import (
     Terms,
     Verbatim,
 )
+from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.config.study import study_of
@@ -75,6 +79,24 @@ def show_item(
         raise UserError(f"steps cannot be marked by {by!r}{guess}")
     items = declared.of(run) if by is None else declared.of(run, by)
     print_items(console, declared, items, item, model, task)
+
+
+def show_overview(console: Console, run_dir: str | Path) -> None:
+    """Print the finding of a run, with its picture as a table.
+
+    Raises:
+        UserError: no such run, or its study has no picture, with how to show an item.
+    """
+    run = load_run(run_dir)
+    if not run.overview:
+        names = (name for of in study_of(stored_config(run.path)).report().items.of(run)
+                 for part in of.parts for name in part.names)  # fmt: skip
+        first = next(names, "ID")
+        raise UserError(
+            f"show: name an item: faithscope show {run_dir} --item {shlex.quote(first)}"
+        )
+    console.print(_group(run.overview))
+    console.print(Text(f"All of it: {run.path / 'report.html'}", "dim"), soft_wrap=True)
 
 
 def print_items(
@@ -151,7 +173,8 @@ def _lines(block: Block) -> list[RenderableType]:
     """The lines of one block.
 
     Raises:
-        TypeError: the block can only be shown on a page: a drawing, counts, a table by its name.
+        TypeError: the block can only be shown on a page: a drawing without a form as text, counts,
+            a table by its name.
     """
     match block:
         case str():
@@ -170,6 +193,11 @@ def _lines(block: Block) -> list[RenderableType]:
             ]
         case Grid(table=HtmlTable() as table):
             return [_grid(table)]
+        case Drawing(Picture(text=pd.DataFrame() as text)):
+            lines = text.to_numpy(dtype=object).tolist()
+            return [Text(), _grid(table_of([*map(str, text.columns)], lines)), Text()]
+        case Drawing(Picture(figure=None, absent=absent)):
+            return [_text(f"No figure: {absent}", "dim")]
         case Steps(steps):
             return [line for step in steps for line in _step(step)]
         case Fold(summary, blocks):

@@ -73,7 +73,12 @@ def list_(
 @commands.command()
 def show(
     run: RunFolder,
-    item: Annotated[str, typer.Option("--item", metavar="ID", help="The item's id.")],
+    item: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help="The item's id; of a comparison, leave it out to see the finding."
+        ),
+    ] = None,
     model: Annotated[str | None, typer.Option(help="The model, if several did the item.")] = None,
     task: Annotated[str | None, typer.Option(help="The task, if several have the item.")] = None,
     by: Annotated[
@@ -85,10 +90,13 @@ def show(
         ),
     ] = None,
 ) -> int:
-    """Show an item: its coloured steps, or its judgements."""
+    """Show an item: its coloured steps, or its judgements; or the finding of a comparison."""
     from rich.console import Console
 
-    from faithscope.experiments.cli.terminal import show_item
+    from faithscope.experiments.cli.terminal import show_item, show_overview
 
+    if item is None:
+        show_overview(Console(), run)
+        return 0
     show_item(Console(), run, item, model=model, task=task, by=by)
     return 0

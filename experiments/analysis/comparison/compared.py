@@ -83,10 +83,16 @@ class Comparison:
         return targets(self.joined, self.settings.folds, self.how.seed)
 
     @cached_property
+    def agreement(self) -> pd.DataFrame:
+        """The table `AGREEMENT` of all measures."""
+        return agreement_table(self.joined, self.how, self.settings.false_discovery)
+
+    @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
         """All tables, by file name."""
         held = against_tables(self.joined, self.targets, self.how)
-        told = sentence_tables(self.joined, self.targets, self.how, self.settings, held["against"])
+        of_labels = (self.joined, self.targets, self.how, self.settings)
+        told = sentence_tables(*of_labels, held["against"], self.agreement)
         return {
             "measures": _measures(self.joined),
             "step_agreement": step_agreement_table(self.joined, self.how),
@@ -105,9 +111,15 @@ def sentence_tables(
     how: Bootstrap,
     settings: ComparisonConfig,
     against: pd.DataFrame,
+    of_pairs: pd.DataFrame | None = None,
 ) -> dict[str, pd.DataFrame]:
-    """Tables that the summary sentences on the first screen are based on."""
-    of_pairs = agreement_table(joined, how, settings.false_discovery)
+    """Tables that the summary sentences on the first screen are based on.
+
+    Args:
+        of_pairs: the table `AGREEMENT`, if it was made before.
+    """
+    if of_pairs is None:
+        of_pairs = agreement_table(joined, how, settings.false_discovery)
     return {
         "agreement": of_pairs,
         "families": FAMILIES.make(of_pairs),

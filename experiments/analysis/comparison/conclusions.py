@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 import pandas as pd
 
+from faithscope.experiments.analysis.colours import FAMILY_NAMES
 from faithscope.experiments.analysis.comparison.agreement import settings
 from faithscope.experiments.analysis.comparison.combining import GAIN
 from faithscope.experiments.analysis.comparison.disagreements import KINDS
@@ -40,8 +41,6 @@ Claim = Literal[
     "agreement",
     "reversed",
     "disagreements",
-    "kinds_alike",
-    "kinds_opposite",
     "pair_alike",
     "pair_opposite",
 ]
@@ -77,7 +76,7 @@ def answers(tables: Tables, joined: Joined, as_good: float = AS_GOOD) -> list[Se
             Sentence(
                 "No label of these runs tells two kinds of traces apart, or too few traces have "
                 "one. Nothing here says which measure is right: the page shows only where measures "
-                "agree, what they cost, and where they part. Add labels with --labels FILE."
+                "agree, what they cost, and where they disagree. Add labels with --labels FILE."
             )
         ]
     return [*said, *_agreement(tables, several), *parting_sentences(tables)]
@@ -143,8 +142,8 @@ def _highest(label: str, measures: list[dict[str, Any]], several: bool) -> Sente
             + chance + ". The highest of these AUROCs has <strong>{}</strong> ({}): {}{}.{} It "
             "costs {}.",
             *(*about, f"{len(told):,}", n, among, p_in_words(lowest)),
-            *(best["measure"], best["family"], estimated(best, "auroc"), pooled, gaps),
-            cost_in_words(best),
+            *(best["measure"], FAMILY_NAMES[best["family"]], estimated(best, "auroc"), pooled),
+            *(gaps, cost_in_words(best)),
         ),
         "best",
         tuple(told),
@@ -173,7 +172,7 @@ def _as_good(measures: list[dict[str, Any]], as_good: float) -> Sentence:
     return Sentence(
         markup(
             "{}. The cheapest of them in {} is <strong>{}</strong> ({}), AUROC {}: {}.",
-            *(words, UNITS[cost], cheapest["measure"], cheapest["family"]),
+            *(words, UNITS[cost], cheapest["measure"], FAMILY_NAMES[cheapest["family"]]),
             *(estimated(cheapest, "auroc"), cost_in_words(cheapest)),
         ),
         "as_good",
@@ -216,16 +215,6 @@ def together(tables: Tables, label: str) -> Iterator[Sentence]:
 
 
 def _agreement(tables: Tables, several: bool) -> Iterator[Sentence]:
-    of_families = tables["families"]
-    shown = of_families.loc[of_families["family"] != of_families["other_family"]]
-    told = [
-        f"{r['family']} and {r['other_family']} {r['spearman']:+.2f}"
-        + (f" (within models and tasks {r['within']:+.2f})" if several else "")
-        for r in rows(shown.dropna(subset=["spearman"]))
-    ]
-    if told:
-        words = f"Mean rank correlation of the measures of two families: {'; '.join(told)}."
-        yield Sentence(words.replace("-", "−").replace("+nan", "inconclusive"))
     pairs = tables["agreement"].loc[tables["agreement"]["tested_as"].eq("")]
     same = count(tables["agreement"]["tested_as"].ne(""))
     if not (n := count(pairs["p"].notna())):
@@ -261,6 +250,66 @@ def _agreement(tables: Tables, several: bool) -> Iterator[Sentence]:
             "reversed",
             tuple(f"{r['measure']}|{r['other']}" for r in rows(turned)),
         )
+
+
+def nothing_across(agreement: pd.DataFrame) -> str | None:
+    """Why no two kinds of evidence can be compared, and the command that would fill it; None where
+    some can."""
+    if len(_across(agreement).dropna(subset=["within"])):
+        return None
+    kinds = {*agreement["family"], *agreement["other_family"]} & set(FAMILY_NAMES)
+    names = " and ".join(FAMILY_NAMES[kind] for kind in FAMILY_NAMES if kind in kinds)
+    if len(kinds) < 2:
+        only = f"these runs have measures of {names} alone" if names else "there is one measure"
+        return markup(
+            "No two kinds of evidence can be compared, since {}. Measure the same traces in "
+            "another way, and compare the two runs: <code>faithscope run slrc --set "
+            "traces.path=RUN --set tasks=[] --set probes=[attention,knockout]</code> (internals), "
+            "or <code>--set judges.model=MODEL</code> (judges).",
+            only,
+        )
+    reasons = dict.fromkeys(reason for reason in _across(agreement)["reason"] if reason)
+    return markup(
+        "No two measures of {} can be compared within a model and task: {}. More questions would "
+        "fill it: <code>--set data.limit=300</code>.",
+        *(names, "; ".join(reasons) or "one of two measures does not vary in any"),
+    )
+
+
+def finding_across(agreement: pd.DataFrame) -> Sentence:
+    """The finding on all pairs of measures of two kinds of evidence that no probe makes both of."""
+    across = _across(agreement)
+    apart = keep(across, ~across["one_probe"].astype(bool) & across["tested_as"].eq(""))
+    tested = apart.dropna(subset=["p"])
+    found = keep(tested, tested["discovered"].astype(bool))
+    lead = (
+        f"{len(found):,} of {len(tested):,} pairs of measures of two kinds of evidence go together "
+        "beyond chance"
+    )
+    if not len(found):
+        return Sentence(
+            markup(
+                "<strong>{}</strong>: whether any two rank the traces of a model and task alike, "
+                "or the opposite way, is inconclusive.",
+                lead,
+            )
+        )
+    turned = count(found["within"] < 0)
+    alike = len(found) - turned
+    said = [f"{alike:,} rank the traces of a model and task alike"] if alike else []
+    said += [f"{turned:,} the opposite way" if said else f"{turned:,} rank them the opposite way"]
+    words = " and ".join(said if turned else said[:1])
+    return Sentence(
+        markup("<strong>{}</strong>: {}; of the others this is not shown.", lead, words),
+        "agreement",
+        tuple(f"{r['measure']}|{r['other']}" for r in rows(found)),
+    )
+
+
+def _across(agreement: pd.DataFrame) -> pd.DataFrame:
+    """The pairs of measures of two kinds of evidence."""
+    kinds = agreement["family"].isin(FAMILY_NAMES) & agreement["other_family"].isin(FAMILY_NAMES)
+    return keep(agreement, kinds & (agreement["family"] != agreement["other_family"]))
 
 
 def _alike(pairs: pd.DataFrame) -> str:

@@ -1,10 +1,10 @@
 """Four kinds of disagreement between families of evidence, and what their traces have in common.
 
-There are three sides: judges, behaviour (answers and their probabilities), and the model's insides.
-A side ranks the traces of one model and task by the mean rank over its measures, each turned so
-that more is more faithful, and calls the upper half faithful. Two sides disagree on a trace that
-one has in its upper half and the other in its lower half. Since ranks are taken inside a model and
-task, a difference between models or tasks is no disagreement about traces.
+There are three sides: judges, behaviour (answers and their probabilities), and the model's
+internals. A side ranks the traces of one model and task by the mean rank over its measures, each
+turned so that more is more faithful, and calls the upper half faithful. Two sides disagree on a
+trace that one has in its upper half and the other in its lower half. Since ranks are taken inside a
+model and task, a difference between models or tasks is no disagreement about traces.
 """
 
 from __future__ import annotations
@@ -51,22 +51,22 @@ KINDS = (
     Disagreement(
         "judged_faithful_unused_inside",
         *("judges", "internals"),
-        "judges call the reasoning faithful, and the insides of the model hardly use it",
+        "judges call the reasoning faithful, and the model's internals hardly use it",
     ),
     Disagreement(
         "judged_unfaithful_used_inside",
         *("internals", "judges"),
-        "the insides of the model use the reasoning, and judges call it unfaithful",
+        "the model's internals use the reasoning, and judges call it unfaithful",
     ),
     Disagreement(
         "answer_moves_unused_inside",
         *("behaviour", "internals"),
-        "the answer moves with the reasoning, and the insides of the model hardly use it",
+        "the answer moves with the reasoning, and the model's internals hardly use it",
     ),
     Disagreement(
         "answer_stays_used_inside",
         *("internals", "behaviour"),
-        "the insides of the model use the reasoning, and the answer does not move with it",
+        "the model's internals use the reasoning, and the answer does not move with it",
     ),
 )
 KIND = Column("kind", meaning="The way in which two sides disagree.")
@@ -93,7 +93,7 @@ LISTED = computed_table("disagreements_items", (
     Column("gap", meaning="Rank by one side minus rank by the other, as a share."),
     Column("judges", meaning=_RANK.format("the judges")),
     Column("behaviour", meaning=_RANK.format("the measures of answers and their probabilities")),
-    Column("internals", meaning=_RANK.format("the measures of the model's insides")),
+    Column("internals", meaning=_RANK.format("the measures of the model's internals")),
     Column("n_steps", meaning="Steps of the trace that edits may touch."),
     Column("n_tokens", meaning="Tokens of the reasoning."),
     Column("correct", meaning="Whether the model's answer is right; empty where nobody knows."),

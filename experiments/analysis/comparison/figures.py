@@ -15,10 +15,15 @@ from faithscope.experiments.analysis.colours import AMBER, BLUE, FAMILY, GREY, M
 from faithscope.experiments.analysis.comparison.agreement import clustered
 from faithscope.experiments.analysis.comparison.prose import UNITS, of_all
 from faithscope.experiments.analysis.comparison.scores import COSTS
+from faithscope.experiments.analysis.comparison.triangle import families_picture
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.tidy import numbers, only, where
+from faithscope.experiments.analysis.tidy import count, numbers, only, where
 
 REVERSED = Style(AMBER, "X", "opposite signs, beyond chance")
+MODELS = (
+    " There are several models or tasks: measures that put these in one order are green, whatever "
+    "they say of the traces of one of them."
+)
 MOST_MEASURES, MOST_NAMED = 60, 40
 """Number of measures up to a quarter of which the heat map prints coefficients; number of measures
 that the AUROC figure shows."""
@@ -27,6 +32,7 @@ that the AUROC figure shows."""
 def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
     """Every figure of a comparison; a figure without data says why it is not drawn."""
     return [
+        families_picture(tables["families"], tables["agreement"]),
         heat_map(tables["agreement"]),
         _within(tables["agreement"]),
         _auroc(of_all(tables["against"])),
@@ -62,9 +68,8 @@ def heat_map(agreement: pd.DataFrame) -> Picture:
         "Which measures say the same",
         "Spearman's rank correlation over all traces that have both, each measure turned so that "
         "more of it says more faithful: green agrees, purple disagrees, grey is inconclusive. "
-        "Measures are in the order of a clustering by average linkage on 1 − rho. Where there are "
-        "several models, measures that put the models in one order are green, whatever they say "
-        "of the traces of one model: the next figure separates the two.",
+        "Measures are in the order of a clustering by average linkage on 1 − rho."
+        + (MODELS if len(known) and count(known["n_settings"] > 1) else ""),
         data,
         figure,
         "No two measures have enough traces in common.",
@@ -103,10 +108,13 @@ def _within(agreement: pd.DataFrame) -> Picture:
 
 def _auroc(against: pd.DataFrame) -> Picture:
     known = against.dropna(subset=["auroc"])
-    figure = None
+    figure, best = None, ""
     if len(known):
         labels = list(dict.fromkeys(known["label"]))
-        first = where(known, label=labels[0]).head(MOST_NAMED)
+        of_first = where(known, label=labels[0])
+        first = of_first.head(MOST_NAMED)
+        if len(of_first) > MOST_NAMED:
+            best = f"; the best {MOST_NAMED} by the label {labels[0]}"
         names = {name: name for name in first["measure"]}
         columns = {
             label: dots_by(of, "auroc", "family", styles, "measure")
@@ -118,8 +126,8 @@ def _auroc(against: pd.DataFrame) -> Picture:
     return Picture(
         "auroc",
         "Which measure tells the traces that a label speaks against",
-        "Area under the ROC curve within models and tasks, 95 % intervals from drawing "
-        f"questions; the best {MOST_NAMED} by the first label. Directions were fixed before any "
+        "Area under the ROC curve within models and tasks, with 95 % intervals (Newcombe's method "
+        f"5, or DeLong's between questions if wider){best}. Directions were fixed before any "
         "data: below one half a measure points the wrong way.",
         known,
         figure,

@@ -1,9 +1,9 @@
 """Table `headline`: the comparison of kinds of evidence that was fixed before any data were seen.
 
-One primary measure stands for each kind (behaviour, log-probs, insides, judges). All others are
-exploratory. Every correlation has beside it the smallest correlation that so many questions can
-show and, where a measure was taken twice (by a second run, judge or reading), its reliability,
-since two measures cannot correlate more than they agree with themselves.
+One primary measure stands for each kind (behaviour, log-probabilities, internals, judges). All
+others are exploratory. Every correlation has beside it the smallest correlation that so many
+questions can show and, where a measure was taken twice (by a second run, judge or reading), its
+reliability, since two measures cannot correlate more than they agree with themselves.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ HEADLINE = computed_table("headline", (
     Column("one", "kind", "The first kind of evidence."),
     Column("two", "other kind", "The second kind of evidence."),
     Column("framing", meaning="Framing of the measures that edit the reasoning; empty where "
-           "neither of the two does: insides are read on the model's own tokens, and a judge is "
+           "neither of the two does: internals are read on the model's own tokens, and a judge is "
            "shown the text."),
     *("measure", "other"),
     Column("n", meaning="Traces that both measures have a score of."),
@@ -233,7 +233,7 @@ def _correlated(
     both = ~np.isnan(pair).any(axis=1)
     row: dict[str, Any] = {"n": int(both.sum()), "n_questions": len(set(clusters[both]))}
     made_of = [tuple(joined.measures.loc[name, ["probe", "judge"]]) for name in names]
-    row |= {"one_probe": made_of[0] == made_of[1]}
+    row |= {"one_probe": bool(made_of[0][0]) and made_of[0] == made_of[1]}
     rho, p = _within(pair, strata, clusters, seed)
     for name, of in zip(("", "other_"), reliabilities, strict=True):
         row |= columns(f"{name}reliability", of.estimate) | {f"{name}reliability_by": of.by}

@@ -7,7 +7,11 @@ from collections.abc import Callable, Mapping
 import pandas as pd
 
 from faithscope.experiments.analysis.comparison.compared import Comparison
-from faithscope.experiments.analysis.comparison.conclusions import answers
+from faithscope.experiments.analysis.comparison.conclusions import (
+    answers,
+    finding_across,
+    nothing_across,
+)
 from faithscope.experiments.analysis.comparison.disagreements import KINDS
 from faithscope.experiments.analysis.comparison.prose import (
     best_rows,
@@ -21,12 +25,14 @@ from faithscope.experiments.analysis.page import (
     Block,
     Box,
     Bullets,
+    Drawing,
     Fold,
     Grid,
     Heading,
     Paragraph,
     Section,
 )
+from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import only, where
 
 Named = Callable[[str], str]
@@ -34,13 +40,14 @@ Named = Callable[[str], str]
 
 
 def sections(c: Comparison, is_drawn: bool, named: Named = str) -> list[Section]:
-    """The sections that follow: agreement, labels, monitors, all measures together, disagreements
-    and steps.
+    """The sections that follow: kinds of evidence, agreement, labels, monitors, all measures
+    together, disagreements and steps.
 
     Args:
         is_drawn: whether there is a figure of measures against labels.
     """
     return [
+        _kinds(c.tables, named),
         _agreement(named),
         _against(c, is_drawn, named),
         _monitors(c.tables, named),
@@ -67,6 +74,33 @@ def answer_section(c: Comparison, named: Named = str) -> Section:
     )
 
 
+def _kinds(tables: Mapping[str, pd.DataFrame], named: Named) -> Section:
+    numbers = Grid(named("families"), "Kinds of evidence")
+    return Section(
+        named("kinds"),
+        "Do all measures of behaviour, log-probabilities, internals and judges agree?",
+        short="Kinds of evidence",
+        blocks=[
+            *kinds_opening(tables["agreement"], named("families")),
+            *([Fold("The numbers of the picture", [numbers])] if len(tables["families"]) else []),
+        ],
+        always=True,
+    )
+
+
+def kinds_opening(agreement: pd.DataFrame, picture: str | Picture) -> list[Block]:
+    """The finding on all measures of the kinds of evidence, and its picture.
+
+    Where there is nothing to show this is one sentence: why, and the command that would fill it.
+
+    Args:
+        picture: `triangle.families_picture` of the table, or its name on the page.
+    """
+    if (why := nothing_across(agreement)) is not None:
+        return [why]
+    return [finding_across(agreement).words, Drawing(picture)]
+
+
 def _agreement(named: Named) -> Section:
     return Section(
         named("agreement"),
@@ -81,9 +115,8 @@ def _agreement(named: Named) -> Section:
         "tested: a few models are too few. κ, AC2 and φ are of verdicts: each measure "
         "is cut at its own rule, else at its median, before any label is seen.",
         "Agreement",
-        [Grid(named("families"), "Families of measures")],
-        (named("agreement"), named("within")),
-        (named("agreement"),),
+        figures=(named("agreement"), named("within")),
+        tables=(named("agreement"),),
     )
 
 
@@ -110,7 +143,12 @@ def _against(c: Comparison, is_drawn: bool, named: Named) -> Section:
         "calibration curves are fitted on other questions; the same folds serve all measures. By "
         "model and task, and by length: tables/against.csv.",
         "Against labels",
-        blocks if len(whole) else ["No label of these runs has two values."],
+        blocks
+        if len(whole)
+        else [
+            "No label of these runs has two values; add labels: "
+            "faithscope compare RUN… --labels FILE."
+        ],
         (named("auroc"), named("front")) if is_drawn else (),
         tuple(named(name) for name in ("step_against", "step_hits") if len(tables[name])),
         always=True,
@@ -171,12 +209,12 @@ def _parting(tables: Mapping[str, pd.DataFrame], named: Named) -> Section:
         named("disagreements"),
         "Where they disagree",
         "A side's say on a trace is the mean rank of the trace by the side's measures, ranked "
-        "again; two sides part where one has the trace in its upper half and the other in its "
+        "again; two sides disagree where one has the trace in its upper half and the other in its "
         "lower. Traces are ranked among those of the same model and task: a side that finds one "
-        "model more faithful than another does not part from the others for that. "
-        "“by chance” is how many would part if the two sides knew nothing of each other; a kind is "
-        "more frequent than by chance where the interval of the difference, from drawing questions "
-        "and for four kinds at once, lies above 0.",
+        "model more faithful than another does not disagree with the others for that. "
+        "“by chance” is how many would disagree if the two sides knew nothing of each other; a "
+        "kind is more frequent than by chance where the interval of the difference, from drawing "
+        "questions and for four kinds at once, lies above 0.",
         blocks=[
             *(Bullets(words), Grid(named("disagreements"), "Four kinds of disagreement"), *lists),
             Grid(

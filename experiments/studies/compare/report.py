@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from faithscope.experiments.analysis.comparison.figures import pictures
 from faithscope.experiments.analysis.run import Report
 from faithscope.experiments.studies.compare import columns, explore, frames, item_views, page
 from faithscope.experiments.studies.compare.results import Compared
@@ -10,7 +9,8 @@ from faithscope.experiments.studies.compare.results import Compared
 REPORT = Report(
     results=Compared,
     frames=frames.FRAMES,
-    figures=lambda compared: pictures(compared.tables),
+    figures=page.figures,
+    overview=page.overview,
     page=page.page,
     write_extra=explore.write_frames_and_explorer,
     columns=columns.COLUMNS,

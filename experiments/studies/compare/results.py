@@ -81,15 +81,18 @@ class Compared:
         return Comparison(per(self.joined, self.config.report.per), how, self.config.report)
 
     @cached_property
+    def headline(self) -> pd.DataFrame | None:
+        """The comparison that was fixed beforehand; None where the config names no measures."""
+        primaries, joined = self.config.primaries, self.comparison.joined
+        return headline_table(joined, primaries, self.config.seed) if primaries else None
+
+    @cached_property
     def tables(self) -> dict[str, pd.DataFrame]:
         """All tables of the comparison, by file name."""
-        primaries, seed = self.config.primaries, self.config.seed
-        joined = self.comparison.joined
-        fixed = {"headline": headline_table(joined, primaries, seed)} if primaries else {}
         return {
-            **fixed,
+            **({} if self.headline is None else {"headline": self.headline}),
             "sources": SOURCES.filled(source.row() for source in self.sources.values()),
             "joins": self.joined.joins,
-            "missing": joined.missing,
+            "missing": self.comparison.joined.missing,
             **self.comparison.tables,
         }

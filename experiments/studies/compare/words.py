@@ -1,8 +1,9 @@
 """First screen of a comparison whose primary measures were named beforehand: do the kinds of
 evidence agree, which to trust, at what cost, and on which traces they disagree.
 
-What limits every conclusion (few questions, chains that were cut off, traces that a measure leaves
-out itself, measures that are not steady) stands before the conclusions.
+It opens with the finding in a sentence and its picture. What such data can show (power,
+reliability) stands in a line below, and everything else is folded, with its counts in the
+summaries.
 """
 
 from __future__ import annotations
@@ -29,29 +30,24 @@ from faithscope.experiments.analysis.comparison.prose import (
     estimated,
     of_all,
     own_gaps,
-    p_in_words,
 )
 from faithscope.experiments.analysis.comparison.scores_vs_labels import NOT_WITHIN
-from faithscope.experiments.analysis.comparison.trust import LEVEL
+from faithscope.experiments.analysis.comparison.triangle import WORDS, beyond, unknown
 from faithscope.experiments.analysis.html import markup
-from faithscope.experiments.analysis.page import Block, Bullets, Grid, Heading, Section
+from faithscope.experiments.analysis.page import (
+    Block,
+    Bullets,
+    Drawing,
+    Fold,
+    Grid,
+    Paragraph,
+    Section,
+)
+from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import count, rows, where
 from faithscope.experiments.analysis.wording import planted_variant
 from faithscope.experiments.studies.compare.results import Compared
 
-WORDS = {
-    "behaviour": "behaviour",
-    "logit": "log-probs",
-    "internal": "insides",
-    "judged": "judges",
-}
-"""Kind of evidence -> its name in sentences."""
-SIDES = (
-    {"behaviour", "internal"},
-    {"behaviour", "judged"},
-    {"internal", "judged"},
-)
-"""The pairs of the three kinds of evidence; log-probs are read off the same edits as behaviour."""
 STEADY = 0.7
 """Reliability below which a measure is called unsteady, if its interval is below."""
 OPENED = 3
@@ -87,77 +83,112 @@ def first_screen(tables: Tables, joined: Joined) -> Section:
     """The section of the page that answers first, from table `headline`."""
     models = sorted(map(str, set(joined.traces["model"])))
     of = models[0] if len(models) == 1 else f"{len(models)} models"
+    headline = tables["headline"]
+    limits = dict(_limits(tables, joined))
     blocks: list[Block] = [
-        Heading("Before any conclusion"),
-        Bullets([*_limits(tables, joined)]),
-        Heading("Do behaviour, insides and judges agree?"),
-        Bullets([sentence.words for sentence in agreement_sentences(tables["headline"])]),
-        Heading("Which would you trust here, and at what cost?"),
-        Bullets([*_trust(tables), *_costs(tables)]),
-        Heading("Where do they disagree?"),
-        Bullets([*_parts(tables, joined)]),
-        Grid("headline", "The comparison that was fixed beforehand"),
+        *opening(headline, "headline"),
+        Fold(f"What limits this: {'; '.join(filter(None, limits.values()))}", [Bullets([*limits])]),
+        Fold(
+            "Which kind to trust here, and what each costs",
+            [Bullets([*_trust(tables), *_costs(tables)])],
+        ),
+        Fold("Chains on which they disagree", [Bullets([*_parts(tables, joined)])]),
+        Fold("The numbers of the picture", [Grid("headline", "The comparison fixed beforehand")]),
     ]
     return Section(
         "headline",
-        f"Do the kinds of evidence agree on {of}?",
-        "The measures of this section were named in the config before any data were seen, one for "
-        "each kind of evidence. Everything after it is exploratory.",
-        "In short",
-        blocks,
+        f"Do behaviour, log-probabilities, internals and judges agree on {of}?",
+        short="In short",
+        blocks=blocks,
         always=True,
     )
 
 
-def _limits(tables: Tables, joined: Joined) -> Iterator[str]:
+def opening(headline: pd.DataFrame, picture: str | Picture) -> list[Block]:
+    """The finding, its picture, and a line on what so many questions and such measures can show.
+
+    Where there is nothing to show this is one sentence: why, and the command that would fill it.
+
+    Args:
+        picture: `triangle.headline_picture` of the table, or its name on the page.
+    """
+    if not count(headline["rho"].notna()):
+        return [_nothing(headline)]
+    said = [_power(headline), _steadiness(headline), *unknown(headline)]
+    said.append("The four measures were named in the config before any data were seen.")
+    below = markup(" ".join("{}" for _ in said), *said)
+    return [next(agreement_sentences(headline)).words, Drawing(picture), Paragraph(below, "quiet")]
+
+
+def _nothing(headline: pd.DataFrame) -> str:
+    reasons = list(dict.fromkeys(r for r in headline["reason"] if r))
+    lacking = all(reason.startswith("no run has") for reason in reasons)
+    remedy = (
+        "Name measures that the runs have (tables/measures.csv) in the section headline of the "
+        "config, or compare with a run that has these: <code>faithscope compare RUN…</code>"
+        if lacking
+        else "More questions fill it: <code>faithscope run compare_model --set data.limit=300 "
+        "--set name=larger</code>"
+    )
+    of = "behaviour, log-probabilities, internals and judges"
+    return markup(f"No two of {of} can be compared: {{}}. {remedy}.", "; ".join(reasons))
+
+
+def _limits(tables: Tables, joined: Joined) -> Iterator[tuple[str, str]]:
+    """Sentences on what limits every conclusion, and each in a few words."""
     headline, traces = tables["headline"], joined.traces
     n, n_questions = len(traces), len(set(traces["question"]))
     units = len(set(questions(joined)))
     grouped = f" ({units:,} groups of questions, the unit of tests)" if units < n_questions else ""
+    n_settings = len(set(settings(joined)))
+    pairs = "pair" if n_settings == 1 else "pairs"
     yield (
-        f"{n:,} traces of {n_questions:,} questions{grouped}, in {len(set(settings(joined))):,} "
-        + (
-            "pair of model and task."
-            if len(set(settings(joined))) == 1
-            else "pairs of model and task."
-        )
+        f"{n:,} traces of {n_questions:,} questions{grouped}, in {n_settings:,} {pairs} of model "
+        "and task.",
+        f"{n:,} traces of {n_questions:,} questions",
     )
     if cut := count(traces["cut"].eq(1)):
         yield (
             f"{cut:,} of {n:,} traces were cut off at the token limit before the model had "
             "answered by itself: what edits and judges say of these is of half a chain. A higher "
-            "generation.max_new_tokens would let them end."
+            "generation.max_new_tokens would let them end.",
+            f"{cut:,} cut off",
         )
     if left_out := count(traces["excluded"] != ""):
-        yield f"{left_out:,} of {n:,} traces have too few steps, or another fault, to be edited."
+        yield (
+            f"{left_out:,} of {n:,} traces have too few steps, or another fault, to be edited.",
+            f"{left_out:,} not edited",
+        )
     if joined.n_left_out:
-        yield f"{joined.n_left_out:,} further traces are left out, since not every run has them."
+        yield (
+            f"{joined.n_left_out:,} further traces are left out, since not every run has them.",
+            f"{joined.n_left_out:,} not in every run",
+        )
     if planted := [str(m) for m in sorted(set(traces["model"])) if planted_variant(str(m))]:
-        yield f"Planted, that is, tiny and with a known mechanism: {', '.join(planted)}."
-    yield from own_gaps(joined, dict.fromkeys([*headline["measure"], *headline["other"]]))
-    yield _power(headline, n_questions)
-    yield from _steadiness(headline)
+        yield (
+            f"Planted, that is, tiny and with a known mechanism: {', '.join(planted)}.",
+            "planted models",
+        )
+    named = dict.fromkeys([*headline["measure"], *headline["other"]])
+    for words in own_gaps(joined, named):
+        yield words, "gaps of single measures"
 
 
-def _power(headline: pd.DataFrame, n_questions: int) -> str:
+def _power(headline: pd.DataFrame) -> str:
+    n = max(row["n_questions"] for row in rows(headline))
+    few = " Intervals of so few are too narrow as well." if n < FEW_QUESTIONS else ""
     known = headline["detectable"].dropna()
-    few = (
-        f" With fewer than {FEW_QUESTIONS} questions the intervals are too narrow as well."
-        if n_questions < FEW_QUESTIONS
-        else ""
-    )
     if known.empty:
-        return f"No pair of kinds has enough questions for a test.{few}"
+        return f"Power: {n:,} questions are too few for a test.{few}"
     least, most = f"{known.min():.2f}", f"{known.max():.2f}"
-    of = least if least == most else f"{least} to {most}, by the pair of kinds,"
+    of = least if least == most else f"{least} to {most}, by the pair,"
     return (
-        f"Power: so many questions show a correlation, of either sign, of {of} in {POWER:.0%} of "
-        "cases, and smaller ones less often: where nothing is found, kinds may agree all the same."
-        f"{few}"
-    ).replace("%", " %")
+        f"Power: with {n:,} questions a true ρ of ±{of} is found in {100 * POWER:.0f} % of cases, "
+        f"a smaller one less often; what is not found may be there all the same.{few}"
+    )
 
 
-def _steadiness(headline: pd.DataFrame) -> Iterator[str]:
+def _steadiness(headline: pd.DataFrame) -> str:
     sides = (("measure", "reliability"), ("other", "other_reliability"))
     of: dict[str, dict[str, Any]] = {}
     for row in rows(headline):
@@ -165,16 +196,16 @@ def _steadiness(headline: pd.DataFrame) -> Iterator[str]:
             if not math.isnan(row[name]):
                 told = {f"r{end}": row[f"{name}{end}"] for end in ("", "_low", "_high")}
                 of.setdefault(row[measure], told | {"by": row[f"{name}_by"]})
-    if of:
-        told = (
-            markup("<code>{}</code> {} ({})", m, estimated(x, "r"), x["by"]) for m, x in of.items()
-        )
-        unsteady = sum(x["r_high"] < STEADY for x in of.values())
-        verdict = f" Of these {len(of)}, {unsteady} are below {STEADY:g}, that is, unsteady."
-        yield markup(
-            "Correlation of a measure with its own repetition, which bounds every other one: {}.{}",
-            *(_listed(told), verdict if unsteady else ""),
-        )
+    if not of:
+        return "Reliability: not known, since no measure was taken twice."
+    told = (markup("<code>{}</code> {} ({})", m, estimated(x, "r"), x["by"]) for m, x in of.items())
+    unsteady = sum(x["r_high"] < STEADY for x in of.values())
+    verdict = f" Of these {len(of)}, {unsteady} are below {STEADY:g}, that is, unsteady."
+    return markup(
+        "Reliability, the ρ of a measure with its own repetition, which bounds every other one: "
+        "{}.{}",
+        *(_listed(told), verdict if unsteady else ""),
+    )
 
 
 def _listed(parts: Iterator[str]) -> str:
@@ -183,102 +214,55 @@ def _listed(parts: Iterator[str]) -> str:
 
 
 def agreement_sentences(headline: pd.DataFrame) -> Iterator[Sentence]:
-    """Sentences on whether the kinds of evidence rank the traces alike: one on all three, and one
-    on every pair."""
-    known = [row for row in rows(headline) if not math.isnan(row["p_corrected"])]
-    if not known:
-        reasons = "; ".join(dict.fromkeys(r for r in headline["reason"] if r))
-        yield Sentence(f"Inconclusive: {reasons}.")
-        return
-    of_kinds = [row for row in known if {row["one"], row["two"]} in SIDES]
-    beyond = [row for row in of_kinds if row["p_corrected"] <= LEVEL]
-    alike, turned = _pairs(beyond, 1), _pairs(beyond, -1)
-    claim: Claim = ""
-    if turned:
-        lead = f"No: beyond chance {_named(turned)} rank the traces the opposite way."
-        claim = "kinds_opposite"
-    elif alike and len(beyond) == len(_of_sides(headline)):
-        lead = "Yes: behaviour, insides and judges rank the traces alike, beyond chance."
-        claim = "kinds_alike"
-    elif alike:
-        lead = f"In part: beyond chance {_named(alike)} rank the traces alike; of others this is "
-        lead += "not shown."
-        claim = "kinds_alike"
-    else:
-        lead = "Inconclusive: of no two of the three is it shown that they rank the traces alike, "
-        lead += "or the opposite way."
-    yield Sentence(markup("<strong>{}</strong>", lead), claim, tuple(turned or alike))
-    for one, two in dict.fromkeys((row["one"], row["two"]) for row in rows(headline)):
-        yield _of_pair(one, two, where(headline, one=one, two=two), _n_tests(headline))
+    """The finding on the kinds of evidence, and a sentence for each pair that the picture colours:
+    whether the two rank the traces alike, or the opposite way.
+
+    Pairs of measures that are read off the same forward passes are not counted in the finding.
+    """
+    pairs = {
+        pair: rows(where(headline, one=pair[0], two=pair[1]))
+        for pair in dict.fromkeys((row["one"], row["two"]) for row in rows(headline))
+    }
+    apart = {pair: of for pair, of in pairs.items() if not any(r["one_probe"] is True for r in of)}
+    n_untested = sum(all(math.isnan(row["p"]) for row in of) for of in pairs.values())
+    yield Sentence(_finding(apart, n_untested))
+    for (one, two), of in pairs.items():
+        signs = {sign for row in of if (sign := beyond(row))}
+        if len(signs) == 1:
+            claim: Claim = "pair_alike" if signs == {1} else "pair_opposite"
+            yield Sentence(f"{WORDS[one]} and {WORDS[two]}", claim, (f"{one}|{two}",))
 
 
-def _of_sides(headline: pd.DataFrame) -> list[dict[str, Any]]:
-    return [row for row in rows(headline) if {row["one"], row["two"]} in SIDES]
-
-
-def _pairs(beyond: list[dict[str, Any]], sign: int) -> list[str]:
-    """Pairs of kinds with a correlation of this sign, as the claims of `Sentence` name them."""
-    return list(dict.fromkeys(f"{r['one']}|{r['two']}" for r in beyond if r["rho"] * sign > 0))
-
-
-def _named(pairs: list[str]) -> str:
-    """Pairs of kinds in a sentence: `behaviour and insides, insides and judges`."""
-    return ", ".join(" and ".join(WORDS[kind] for kind in pair.split("|")) for pair in pairs)
-
-
-def _n_tests(headline: pd.DataFrame) -> int:
-    return count(headline["p"].notna() & headline["tested_as"].eq(""))
-
-
-def _of_pair(one: str, two: str, pair: pd.DataFrame, n_tests: int) -> Sentence:
-    """One sentence on a pair of kinds: its correlation in each framing."""
-    said, beyond = [], []
-    for row in rows(pair):
-        framing = f"{row['framing']}: " if row["framing"] else ""
-        if math.isnan(row["p"]):
-            said.append(f"{framing}not known ({row['reason']})")
-        elif row["tested_as"]:
-            of = ", ".join(WORDS.get(word) or word for word in row["tested_as"].split(", "))
-            said.append(f"{framing}the same ranks as {of}, and no test of its own")
-        else:
-            said.append(f"{framing}{_correlation(row, n_tests)}")
-            beyond += [row] if row["p_corrected"] <= LEVEL else []
-    shared = (
-        " They are read off the same forward passes and share their noise." if _shared(pair) else ""
+def _finding(pairs: Mapping[tuple[str, str], list[dict[str, Any]]], n_untested: int) -> str:
+    tested = {
+        pair: known
+        for pair, of in pairs.items()
+        if (known := [row for row in of if not math.isnan(row["p_corrected"])])
+    }
+    if not tested:
+        none = "No two kinds of evidence that are measured apart could be tested."
+        return markup("<strong>{}</strong>", none)
+    of_sign: dict[int, list[str]] = {1: [], -1: []}
+    for (one, two), of in tested.items():
+        for sign, names in of_sign.items():
+            found = [row["framing"] for row in of if beyond(row) == sign]
+            only = f" ({found[0]} only)" if found and len(found) < len(of) and found[0] else ""
+            names += [f"{WORDS[one]} and {WORDS[two]}{only}"] if found else []
+    n = len({pair for pair, of in tested.items() if any(map(beyond, of))})
+    traces = [f"{row['n']:,.0f}" for of in tested.values() for row in of]
+    least, most = (f(traces, key=lambda x: int(x.replace(",", ""))) for f in (min, max))
+    over = f"{most} traces" if least == most else f"{least} to {most} traces"
+    lead = (
+        f"{n:,} of {len(tested):,} pairs of kinds of evidence go together beyond chance, on {over}"
     )
-    signs = {row["rho"] > 0 for row in beyond}
-    claim: Claim = ""
-    if len(signs) == 1:
-        claim = "pair_alike" if signs.pop() else "pair_opposite"
-    words = f"{WORDS[one].capitalize()} and {WORDS[two]}: {'; '.join(said)}.{shared}"
-    return Sentence(words, claim, (f"{one}|{two}",))
-
-
-def _correlation(row: Mapping[str, Any], n_tests: int) -> str:
-    """A correlation, its interval, and what the test says; the interval, which is not corrected,
-    leaves out 0 where the uncorrected p is at most .05."""
-    alone, p = (p_in_words(row[name]) for name in ("p", "p_corrected"))
-    tests = f"{n_tests:,} tests" if n_tests > 1 else "1 test"
-    if row["p_corrected"] <= LEVEL:
-        verdict = f"beyond chance ({p}, corrected for {tests})"
-    else:
-        by_itself = f"beyond chance by itself ({alone}), but " if row["p"] <= LEVEL else ""
-        seen = (
-            ""
-            if math.isnan(row["detectable"])
-            else f"; a true correlation of {row['detectable']:.2f} would be seen in {POWER:.0%}"
-        )
-        verdict = f"{by_itself}not shown after correction for {tests} ({p}{seen})"
-        verdict = verdict if n_tests > 1 else f"not shown ({p}{seen})"
-    clean = ""
-    if not math.isnan(row["disattenuated"]):
-        clean = f"; without noise {estimated(row, 'disattenuated', signed=True)}"
-    words = f"ρ {estimated(row, 'rho', signed=True)}, {row['n']:.0f} traces, {verdict}{clean}"
-    return words.replace("%", " %")
-
-
-def _shared(pair: pd.DataFrame) -> bool:
-    return bool(pair["one_probe"].eq(True).any())
+    ways = {1: "rank the traces alike", -1: "rank them the opposite way"}
+    said = [f"{', '.join(names)} {ways[sign]}" for sign, names in of_sign.items() if names]
+    rest = "of the others this is not shown" if n < len(tested) else ""
+    if not said:
+        rest = "whether any two rank the traces alike, or the opposite way, is inconclusive"
+    told = "; ".join(filter(None, [*said, rest]))
+    untested = f" {n_untested:,} further could not be tested." if n_untested else ""
+    return markup("<strong>{}</strong>: {}.{}", lead, told, untested)
 
 
 def _trust(tables: Tables) -> Iterator[str]:

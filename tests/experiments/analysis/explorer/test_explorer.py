@@ -207,9 +207,9 @@ def test_planted_disagreement_is_found_by_the_lists(chromium: Browser, written: 
     bad_shuffled = {names[i] for i in turned if not faithful[i]}
     for words, expected in {
         "judges call the reasoning faithful": bad_lied | good_shuffled,
-        "the insides of the model use the reasoning, and judges": good_lied | bad_shuffled,
+        "the model's internals use the reasoning, and judges": good_lied | bad_shuffled,
         "the answer moves": good_shuffled,
-        "the insides of the model use the reasoning, and the answer": bad_shuffled,
+        "the model's internals use the reasoning, and the answer": bad_shuffled,
     }.items():
         choose(chromium, "kind", words)
         found = listed(chromium)

@@ -20,7 +20,7 @@ def test_long_names_leave_room_for_squares(measures: int, length: int) -> None:
     agreement = pd.DataFrame(
         [(one, other, 0.5) for one, other in itertools.combinations(names, 2)],
         columns=["measure", "other", "spearman"],
-    )
+    ).assign(n_settings=1)
     with mpl.rc_context(STYLE):
         figure = heat_map(agreement).figure
         assert figure is not None

@@ -98,8 +98,10 @@ def test_one_command_makes_the_runs_and_ends_in_the_page(both: Path) -> None:
     page = (both / "report.html").read_text("utf-8")
     assert faults(page, ["explore.html"]) == []
     assert faults((both / "explore.html").read_text("utf-8"), ["report.html"]) == []
-    first = page.split("<h2")[1]
-    assert "none of these is called the best" in first
+    first, trust = page.split("<h2")[1:3]
+    assert "pairs of measures of two kinds of evidence go together beyond chance" in first
+    assert 'aria-labelledby="families-title"' in first
+    assert "none of these is called the best" in trust
     assert "It costs" not in first
     assert "are a glance" in first
     assert "<code>planted_faithful</code> is 1 counts as one that the label speaks for" in page

@@ -9,22 +9,31 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from bad_input import refused
+from figure_fit import drawing_problems, texts_of
 from pages import faults
 from synthetic_comparison import HOW, run_of
 
 import faithscope
+from faithscope.experiments.analysis.axes import signed
 from faithscope.experiments.analysis.comparison.compared import MEASURES, sentence_tables
 from faithscope.experiments.analysis.comparison.headline import Primary, headline_table
 from faithscope.experiments.analysis.comparison.join import Joined, join
 from faithscope.experiments.analysis.comparison.scores_vs_labels import against_tables, targets
-from faithscope.experiments.analysis.page import Bullets, Heading
-from faithscope.experiments.analysis.tidy import numbers
+from faithscope.experiments.analysis.comparison.sections import kinds_opening
+from faithscope.experiments.analysis.comparison.triangle import families_picture, headline_picture
+from faithscope.experiments.analysis.page import Bullets, Fold, Paragraph
+from faithscope.experiments.analysis.tidy import numbers, rows
 from faithscope.experiments.cli import execute
 from faithscope.experiments.studies.compare.config import CompareReport
-from faithscope.experiments.studies.compare.words import first_screen
+from faithscope.experiments.studies.compare.words import (
+    agreement_sentences,
+    first_screen,
+    opening,
+)
 
 PRIMARIES = {
     "behaviour": Primary(("flips_{framing}",), True),
@@ -38,17 +47,10 @@ FAMILIES = {
     "cut": "internal",
     "verdict": "judged",
 }
+TRUST = "Which kind to trust here, and what each costs"
 
 
-def said(values: dict[str, Any], cut: int = 0, **how: Any) -> dict[str, str]:
-    """Heading -> the sentences below it, of a comparison of the given values."""
-    run = run_of({name: (FAMILIES[name], of) for name, of in values.items()}, **how)
-    of_limit = np.arange(len(run.traces)) < cut
-    run = replace(run, traces=run.traces.assign(cut=of_limit.astype(float)))
-    return screen(join({"a": run}, None, "text"))
-
-
-def screen(joined: Joined) -> dict[str, str]:
+def tables_of(joined: Joined) -> dict[str, pd.DataFrame]:
     labels = targets(joined, 2, 0)
     held = against_tables(joined, labels, HOW)
     tables = sentence_tables(joined, labels, HOW, CompareReport(), held["against"]) | held
@@ -56,15 +58,31 @@ def screen(joined: Joined) -> dict[str, str]:
         forwards=3.0, tokens=math.nan, seconds=math.nan, dollars=math.nan
     )
     tables |= {"measures": MEASURES.filled(about)}
-    tables |= {"headline": headline_table(joined, PRIMARIES, 0)}
-    blocks = list(first_screen(tables, joined).blocks)
-    texts, at = {}, ""
-    for block in blocks:
-        if isinstance(block, Heading):
-            at = block.text
-        elif isinstance(block, Bullets):
-            texts[at] = " ".join(re.sub("<[^>]+>", "", str(item)) for item in block.items)
+    return tables | {"headline": headline_table(joined, PRIMARIES, 0)}
+
+
+def joined_of(values: dict[str, Any], cut: int = 0, **how: Any) -> Joined:
+    run = run_of({name: (FAMILIES[name], of) for name, of in values.items()}, **how)
+    of_limit = np.arange(len(run.traces)) < cut
+    run = replace(run, traces=run.traces.assign(cut=of_limit.astype(float)))
+    return join({"a": run}, None, "text")
+
+
+def said(values: dict[str, Any], cut: int = 0, **how: Any) -> dict[str, str]:
+    """What opens the first screen, and below it the summary of each fold -> its sentences."""
+    joined = joined_of(values, cut, **how)
+    texts = {"": ""}
+    for block in first_screen(tables_of(joined), joined).blocks:
+        match block:
+            case str() | Paragraph():
+                texts[""] += plain(block if isinstance(block, str) else block.text) + "\n"
+            case Fold(summary, [Bullets(items)]):
+                texts[summary] = " ".join(plain(str(item)) for item in items)
     return texts
+
+
+def plain(text: str) -> str:
+    return re.sub("<[^>]+>", "", text)
 
 
 def alike(n: int, noise: float) -> dict[str, Any]:
@@ -73,23 +91,26 @@ def alike(n: int, noise: float) -> dict[str, Any]:
     return {name: truth + noise * rng.normal(size=n) for name in FAMILIES}
 
 
-def test_kinds_that_agree_are_said_to_agree_after_what_limits_it() -> None:
+def test_kinds_that_agree_are_said_to_agree_before_what_limits_it_and_all_else_is_folded() -> None:
     texts = said(alike(60, 0.3), cut=15)
     assert list(texts) == [
-        "Before any conclusion",
-        "Do behaviour, insides and judges agree?",
-        "Which would you trust here, and at what cost?",
-        "Where do they disagree?",
+        "",
+        "What limits this: 60 traces of 60 questions; 15 cut off",
+        TRUST,
+        "Chains on which they disagree",
     ]
-    limits, agree, trust, parts = texts.values()
+    opening, limits, trust, parts = texts.values()
+    finding, below, _ = opening.split("\n")
+    assert finding.startswith("6 of 6 pairs of kinds of evidence go together beyond chance, on 60")
+    assert "behaviour and internals, behaviour and judges" in finding
+    assert finding.endswith("rank the traces alike.")
+    assert below.startswith("Power: with 60 questions a true ρ of ±0.4")
+    # greedy measures that ran once have no repetition
+    assert "Reliability: not known, since no measure was taken twice." in below
+    # one framing of two was measured
+    assert "behaviour and internals (reprompt)" in below
+    assert "(no run has the measure flips_reprompt)" in below
     assert "15 of 60 traces were cut off at the token limit" in limits
-    assert "Power: so many questions show a correlation, of either sign, of 0.4" in limits
-    # greedy measures that ran once have no repetition, and nothing is said of it
-    assert "repetition" not in limits
-    # one framing of two was measured: not all pairs are known
-    assert agree.startswith("In part:")
-    assert "Behaviour and insides: prefix: ρ +0." in agree
-    assert "reprompt: not known (no run has the measure flips_reprompt)" in agree
     assert "No label of faithfulness has values here" in trust
     assert "judges (verdict) 3 model calls a trace" in trust
     assert "Of none of the four kinds" in parts
@@ -98,48 +119,101 @@ def test_kinds_that_agree_are_said_to_agree_after_what_limits_it() -> None:
 def test_nothing_is_concluded_of_few_or_unrelated_traces() -> None:
     rng = np.random.default_rng(2)
     texts = said({name: rng.normal(size=12) for name in FAMILIES})
-    assert "With fewer than 30 questions" in texts["Before any conclusion"]
-    agree = texts["Do behaviour, insides and judges agree?"]
-    assert agree.startswith("Inconclusive: of no two of the three is it shown")
-    assert "not shown after correction for 6 tests (p = 1.000; a true correlation of" in agree
-    parts = texts["Where do they disagree?"]
+    finding, below, _ = texts[""].split("\n")
+    assert finding.startswith("0 of 6 pairs of kinds of evidence go together beyond chance, on 12")
+    assert finding.endswith("is inconclusive.")
+    assert "Intervals of so few are too narrow as well." in below
+    parts = texts["Chains on which they disagree"]
     assert len(re.findall(r"i\d+ \(t\): ", parts)) == 3
 
 
-def test_what_a_judge_leaves_out_itself_is_said_first_and_what_is_not_shown_is_no_no() -> None:
+def test_what_a_judge_leaves_out_itself_is_a_limit_and_what_is_not_shown_is_no_no() -> None:
     values, rng = alike(24, 0.3), np.random.default_rng(4)
     values["verdict"] = np.where(np.arange(24) % 3 == 0, math.nan, rng.normal(size=24))
-    texts = said(values, missing="uncertain")
-    limits, agree = list(texts.values())[:2]
+    opening, limits = list(said(values, missing="uncertain").values())[:2]
     assert "by what it found of them: verdict 8 of 24 (uncertain 8). It is compared on" in limits
-    assert agree.startswith(
-        "In part: beyond chance behaviour and insides rank the traces alike; of"
-    )
-    assert "do not" not in agree
-    assert "Insides and judges: ρ " in agree
-    assert "16 traces, not shown after correction for 6 tests (p = " in agree
+    assert opening.startswith("3 of 6 pairs of kinds of evidence go together beyond chance, on 16 ")
+    assert "rank the traces alike; of the others this is not shown." in opening
+    assert "do not" not in opening
 
 
 def test_kinds_of_the_opposite_order_are_said_to_be_so() -> None:
     values = alike(60, 0.3)
-    agree = said(values | {"verdict": -values["verdict"]})[
-        "Do behaviour, insides and judges agree?"
-    ]
-    assert agree.startswith("No: beyond chance behaviour and judges, insides and judges rank")
+    opening = said(values | {"verdict": -values["verdict"]})[""]
+    assert "internals and judges rank them the opposite way" in opening
+
+
+def test_pairs_of_one_probe_are_marked_and_not_counted() -> None:
+    headline = tables_of(joined_of(alike(60, 0.3)))["headline"]
+    headline["one_probe"] = headline["two"].eq("logit")
+    finding = next(agreement_sentences(headline)).words
+    assert "5 of 5 pairs" in finding
+    assert "behaviour and log-prob" not in finding
+    picture = headline_picture(headline)
+    assert "†" in texts_of(picture.figure)
+    assert "† Both measures" in picture.caption
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("against", [False, True])
+def test_the_picture_holds_the_numbers_of_its_table_and_fits_a_column(against: bool) -> None:
+    values = alike(60, 0.5)
+    values |= {"verdict": -values["verdict"]} if against else {}
+    joined = joined_of(values)
+    tables = tables_of(joined)
+    tables["headline"]["n"] = 1200
+    headline = headline_picture(tables["headline"])
+    families = families_picture(tables["families"], tables["agreement"])
+    for picture in (headline, families):
+        assert picture.figure is not None
+        assert picture.text is not None
+        assert picture.figure.get_figwidth() == 3.3
+        assert drawing_problems(picture.figure) == []
+        assert {t.get_fontsize() for t in picture.figure.axes[0].texts} <= {7, 8}
+        # the caption and the key name the colours that are drawn, and no others
+        assert ("purple" in picture.caption) == against == ("opposite" in texts_of(picture.figure))
+    drawn, shown = texts_of(headline.figure), "\n".join(headline.text.to_numpy().ravel())
+    known = tables["headline"].dropna(subset=["rho"])
+    assert len(known) == 6
+    for row in rows(known):
+        rho, low, high = (signed(row[f"rho{end}"]) for end in ("", "_low", "_high"))
+        number = f"{'+' if row['rho'] > 0 else ''}{rho}"
+        for text in (drawn, shown):
+            assert number in text
+            assert f"[{low}, {high}]" in text
+            assert "n 1,200" in text
+        assert f"{number} ●" in shown
+    assert headline.data["rho"].tolist() == known["rho"].tolist()
+    for row in rows(tables["families"].dropna(subset=["within"])):
+        of = f"{row['n_discovered']} of {row['n_pairs']}"
+        assert of in texts_of(families.figure)
+
+
+def test_without_two_kinds_a_sentence_says_why_and_what_to_do() -> None:
+    tables = tables_of(joined_of({"tv_prefix": alike(12, 0.3)["tv_prefix"]}))
+    (sentence,) = opening(tables["headline"], "headline")
+    assert isinstance(sentence, str)
+    assert sentence.startswith("No two of behaviour, log-probabilities, internals and judges can")
+    assert "no run has the measure flips_prefix" in sentence
+    assert "faithscope compare" in sentence
+    (sentence,) = kinds_opening(tables["agreement"], "families")
+    assert isinstance(sentence, str)
+    assert "<code>faithscope run slrc --set traces" in sentence
+    few = tables_of(joined_of(alike(4, 0.3)))
+    for (sentence,) in (opening(few["headline"], ""), kinds_opening(few["agreement"], "")):
+        assert isinstance(sentence, str)
+        assert "data.limit=300" in sentence
+    assert headline_picture(few["headline"]).figure is None
 
 
 @pytest.mark.slow
 def test_a_label_that_only_tells_models_apart_is_said_to_trust_no_measure() -> None:
     values = {name: np.tile(of, 2) for name, of in alike(20, 0.3).items()}
     between = np.repeat([0.0, 1.0], 20)
-    trust = said(values, models=("a", "b"), label=between)[
-        "Which would you trust here, and at what cost?"
-    ]
+    trust = said(values, models=("a", "b"), label=between)[TRUST]
     assert "The label faithful varies only between models or tasks" in trust
     within = (values["cut"] > 0).astype(float)
-    trust = said(values, models=("a", "b"), label=within)[
-        "Which would you trust here, and at what cost?"
-    ]
+    trust = said(values, models=("a", "b"), label=within)[TRUST]
     assert "AUROC of the primary measures against the label faithful" in trust
 
 
@@ -160,7 +234,8 @@ def test_compare_model_makes_its_page_from_nothing(tmp_path: Path) -> None:
     assert np.isnan(numbers(headline["rho"])).all()
     page = (folder / "report.html").read_text("utf-8")
     first = page.split("<h2")[1]
-    assert first.index("Before any conclusion") < first.index("Inconclusive")
+    assert "<svg" not in first
+    assert "can be compared: fewer than 5 traces have both" in first
     targets = re.findall(r'href="(explore.html#open=\d+)"', page)
     assert faults(page, ["explore.html", *targets]) == []
     stored = yaml.safe_load((folder / "config.yaml").read_text("utf-8"))
