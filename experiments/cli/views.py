@@ -90,7 +90,7 @@ def show(
         ),
     ] = None,
 ) -> int:
-    """Show an item: its coloured steps, or its judgements; or the finding of a comparison."""
+    """Show an item of a run, or what a comparison found."""
     from rich.console import Console
 
     from faithscope.experiments.cli.terminal import show_item, show_overview

@@ -37,8 +37,7 @@ def config(folder: Path) -> str:
             ["run", "x.yaml", "--dryrun"],
             "error: faithscope run: unknown option '--dryrun'; did you mean '--dry-run'?",
         ),
-        (["show", "runs/x"], "error: faithscope show: missing option '--item'; see faithscope show "
-         "--help"),
+        (["show"], "error: faithscope show: missing argument 'RUN'; see faithscope show --help"),
         (["run"], "error: faithscope run: missing argument 'config'; see faithscope run --help"),
         (["list", "task"], "error: cannot list 'task'; did you mean 'tasks'?"),
         (["list", "xyz"], "error: cannot list 'xyz'; known: configs, models, tasks, probes"),

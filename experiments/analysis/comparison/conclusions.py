@@ -255,7 +255,7 @@ def _agreement(tables: Tables, several: bool) -> Iterator[Sentence]:
 def nothing_across(agreement: pd.DataFrame) -> str | None:
     """Why no two kinds of evidence can be compared, and the command that would fill it; None where
     some can."""
-    if len(_across(agreement).dropna(subset=["within"])):
+    if len(_across(agreement).dropna(subset=["p"])):
         return None
     kinds = {*agreement["family"], *agreement["other_family"]} & set(FAMILY_NAMES)
     names = " and ".join(FAMILY_NAMES[kind] for kind in FAMILY_NAMES if kind in kinds)

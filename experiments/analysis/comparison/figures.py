@@ -32,7 +32,7 @@ that the AUROC figure shows."""
 def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
     """Every figure of a comparison; a figure without data says why it is not drawn."""
     return [
-        families_picture(tables["families"], tables["agreement"]),
+        families_picture(tables["agreement"]),
         heat_map(tables["agreement"]),
         _within(tables["agreement"]),
         _auroc(of_all(tables["against"])),

@@ -82,7 +82,11 @@ def _kinds(tables: Mapping[str, pd.DataFrame], named: Named) -> Section:
         short="Kinds of evidence",
         blocks=[
             *kinds_opening(tables["agreement"], named("families")),
-            *([Fold("The numbers of the picture", [numbers])] if len(tables["families"]) else []),
+            *(
+                [Fold("All pairs, those of one probe and of one test included", [numbers])]
+                if len(tables["families"])
+                else []
+            ),
         ],
         always=True,
     )

@@ -23,7 +23,7 @@ from faithscope.experiments.analysis.colours import FAMILY_NAMES, GREEN, GREY, P
 from faithscope.experiments.analysis.comparison.headline import KINDS
 from faithscope.experiments.analysis.comparison.trust import LEVEL
 from faithscope.experiments.analysis.picture import Picture
-from faithscope.experiments.analysis.tidy import count, keep, only, rows, where
+from faithscope.experiments.analysis.tidy import count, keep, mean, only, rows, where
 
 WORDS = {kind: FAMILY_NAMES[family] for kind, family in KINDS.items()}
 """Kind of evidence -> its name for readers."""
@@ -79,7 +79,7 @@ class Entry:
     @property
     def fits(self) -> bool:
         """Whether `beside` fits beside the number; else it has a line of its own."""
-        return len(self.number) + len(self.beside) <= BESIDE
+        return not self.beside or len(self.number) + len(self.beside) <= BESIDE
 
     @property
     def height(self) -> float:
@@ -156,38 +156,42 @@ def unknown(headline: pd.DataFrame) -> Iterator[str]:
         yield f"Not tested: {', '.join(names)} ({reason})."
 
 
-def families_picture(families: pd.DataFrame, agreement: pd.DataFrame) -> Picture:
-    """All measures of the four kinds, correlated: tables `families` and `agreement` as a
-    triangle."""
+def families_picture(agreement: pd.DataFrame) -> Picture:
+    """All measures of the four kinds, correlated: table `agreement` as a triangle.
+
+    Pairs that are one test count once. Pairs of one probe stand for two kinds that have no others.
+    """
     kinds = {family: kind for kind, family in KINDS.items()}
-    cells: dict[Pair, list[Entry]] = {}
-    of_pairs = agreement.dropna(subset=["within"])
-    of_pairs = keep(of_pairs, of_pairs["family"] != of_pairs["other_family"])
-    of_pairs = keep(of_pairs, of_pairs["family"].isin(kinds) & of_pairs["other_family"].isin(kinds))
-    for row in rows(families.dropna(subset=["within"])):
-        one, two = row["family"], row["other_family"]
-        if one == two or not {one, two} <= set(kinds):
-            continue
-        drawn = where(of_pairs, family=one, other_family=two)
-        marks = [Mark(r["within"], _sign(r)) for r in rows(drawn)]
-        n = row["n_discovered"]
-        dagger = f" {SHARED}" if row["n_one_probe"] else ""
-        about = (f"{n:,} of {row['n_pairs']:,}{dagger}", "", f"mean ρ {_plus(row['within'])}")
-        entry = Entry(*about, marks, n > 0)
-        pair = sorted((kinds[one], kinds[two]), key=list(WORDS).index)
-        cells.setdefault((pair[0], pair[1]), []).append(entry)
+    tested = keep(agreement, agreement["p"].notna() & agreement["tested_as"].eq(""))
+    tested = keep(tested, tested["family"].isin(kinds) & tested["other_family"].isin(kinds))
+    tested = keep(tested, tested["family"] != tested["other_family"])
+    of: dict[Pair, list[dict[str, Any]]] = {}
+    for row in rows(tested):
+        pair = sorted((kinds[row["family"]], kinds[row["other_family"]]), key=list(WORDS).index)
+        of.setdefault((pair[0], pair[1]), []).append(row)
+    cells = {pair: [_of_all(every)] for pair, every in of.items()}
     signs = {mark.sign for of in cells.values() for entry in of for mark in entry.marks}
-    own = count(of_pairs["discovered"] & of_pairs["one_probe"].eq(True))
+    shared = any(SHARED in entry.number for of in cells.values() for entry in of)
     caption = [
         "Pairs of measures of two kinds that rank the traces of a model and task alike, or the "
-        "opposite way, beyond chance, of all pairs; the mean of all their ρ; and every ρ between "
-        "−1 and 1.",
+        "opposite way, beyond chance, of all that were tested; the mean of their ρ; and every ρ "
+        "between −1 and 1.",
         *_key(signs, "at the rate of false discoveries that is kept"),
-        *([f"{SHARED} {own:,} of them are of one probe, made of the same numbers."] if own else []),
+        *([f"{SHARED} All of one probe, made of the same numbers: not counted above."] * shared),
     ]
     names = ["measure", "family", "other", "other_family", "n", "within", "p", "q", "discovered"]
     title = "All measures of behaviour, log-probabilities, internals and judges"
-    return _picture("families", title, caption, only(of_pairs, names), cells)
+    return _picture("families", title, caption, only(tested, names), cells)
+
+
+def _of_all(pairs: Sequence[dict[str, Any]]) -> Entry:
+    """The entry of two kinds of evidence, of all pairs of their measures."""
+    apart = [row for row in pairs if not row["one_probe"]]
+    of = apart or pairs
+    found = sum(bool(row["discovered"]) for row in of)
+    number = f"{found:,} of {len(of):,}{'' if apart else f' {SHARED}'}"
+    mean_rho = f"mean ρ {_plus(mean([row['within'] for row in of]))}"
+    return Entry(number, "", mean_rho, [Mark(r["within"], _sign(r)) for r in of], found > 0)
 
 
 def _sign(row: Mapping[str, Any]) -> int:

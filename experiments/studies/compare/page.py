@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from faithscope.experiments.analysis.colours import FAMILY_NAMES
-from faithscope.experiments.analysis.comparison.agreement import FAMILIES
 from faithscope.experiments.analysis.comparison.figures import pictures
 from faithscope.experiments.analysis.comparison.prose import unfinished
 from faithscope.experiments.analysis.comparison.sections import (
@@ -93,8 +92,7 @@ def overview(compared: Compared) -> list[Block]:
     if compared.headline is not None:
         return opening(compared.headline, headline_picture(compared.headline))
     agreement = compared.comparison.agreement
-    picture = families_picture(FAMILIES.make(agreement), agreement)
-    return kinds_opening(agreement, picture)
+    return kinds_opening(agreement, families_picture(agreement))
 
 
 def _explore() -> Section:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from run_files import write_yaml
 
 import faithscope
 from faithscope.experiments.analysis.comparison.scores_vs_labels import NOT_WITHIN
-from faithscope.experiments.cli import execute
+from faithscope.experiments.analysis.page import fragments
+from faithscope.experiments.cli import execute, terminal
 from faithscope.experiments.engine.index import Index
 
 SHARED = {
@@ -80,7 +82,9 @@ def untimed(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.takes("a comparison of two runs")
-def test_one_command_makes_the_runs_and_ends_in_the_page(both: Path) -> None:
+def test_one_command_makes_the_runs_and_ends_in_the_page(
+    both: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = faithscope.load_run(both)
     tables = run.tables
     assert tables["sources"]["n_items"].tolist() == [24, 24]
@@ -102,8 +106,21 @@ def test_one_command_makes_the_runs_and_ends_in_the_page(both: Path) -> None:
     assert "pairs of measures of two kinds of evidence go together beyond chance" in first
     assert 'aria-labelledby="families-title"' in first
     assert "none of these is called the best" in trust
+    # a notebook and a terminal show the finding with its picture, too
+    finding, picture = run.overview
+    assert str(finding) in first
+    assert "<svg" in fragments([[picture]])[0]
+    capsys.readouterr()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(terminal, "load_run", lambda path: run)
+        assert execute(["show", str(both)]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"behaviour +log-probabilities", out)
+    assert re.search(r"internals +\d+ of \d+", out)
+    source = _runs(both)[0]
+    assert "name an item: faithscope show" in refused("show", str(source))
     assert "It costs" not in first
-    assert "are a glance" in first
+    assert "are a glance" in trust
     assert "<code>planted_faithful</code> is 1 counts as one that the label speaks for" in page
     assert "does not vary within any model and task" in first
 

@@ -20,6 +20,7 @@ from synthetic_comparison import HOW, run_of
 import faithscope
 from faithscope.experiments.analysis.axes import signed
 from faithscope.experiments.analysis.comparison.compared import MEASURES, sentence_tables
+from faithscope.experiments.analysis.comparison.conclusions import finding_across
 from faithscope.experiments.analysis.comparison.headline import Primary, headline_table
 from faithscope.experiments.analysis.comparison.join import Joined, join
 from faithscope.experiments.analysis.comparison.scores_vs_labels import against_tables, targets
@@ -163,7 +164,7 @@ def test_the_picture_holds_the_numbers_of_its_table_and_fits_a_column(against: b
     tables = tables_of(joined)
     tables["headline"]["n"] = 1200
     headline = headline_picture(tables["headline"])
-    families = families_picture(tables["families"], tables["agreement"])
+    families = families_picture(tables["agreement"])
     for picture in (headline, families):
         assert picture.figure is not None
         assert picture.text is not None
@@ -172,6 +173,7 @@ def test_the_picture_holds_the_numbers_of_its_table_and_fits_a_column(against: b
         assert {t.get_fontsize() for t in picture.figure.axes[0].texts} <= {7, 8}
         # the caption and the key name the colours that are drawn, and no others
         assert ("purple" in picture.caption) == against == ("opposite" in texts_of(picture.figure))
+    assert headline.text is not None
     drawn, shown = texts_of(headline.figure), "\n".join(headline.text.to_numpy().ravel())
     known = tables["headline"].dropna(subset=["rho"])
     assert len(known) == 6
@@ -184,9 +186,10 @@ def test_the_picture_holds_the_numbers_of_its_table_and_fits_a_column(against: b
             assert "n 1,200" in text
         assert f"{number} ●" in shown
     assert headline.data["rho"].tolist() == known["rho"].tolist()
-    for row in rows(tables["families"].dropna(subset=["within"])):
-        of = f"{row['n_discovered']} of {row['n_pairs']}"
-        assert of in texts_of(families.figure)
+    found, tested = finding_across(tables["agreement"]).words.split(" pairs")[0][8:].split(" of ")
+    counts = re.findall(r"^(\d+) of (\d+)$", texts_of(families.figure), re.M)
+    assert [sum(map(int, of)) for of in zip(*counts, strict=True)] == [int(found), int(tested)]
+    assert len(families.data) == int(tested)
 
 
 def test_without_two_kinds_a_sentence_says_why_and_what_to_do() -> None:
