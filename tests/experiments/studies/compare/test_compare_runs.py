@@ -119,10 +119,10 @@ def test_one_command_makes_the_runs_and_ends_in_the_page(
     assert re.search(r"internals +\d+ of \d+", out)
     source = _runs(both)[0]
     assert "name an item: faithscope show" in refused("show", str(source))
-    assert "It costs" not in first
+    assert "It costs" not in trust
     assert "are a glance" in trust
     assert "<code>planted_faithful</code> is 1 counts as one that the label speaks for" in page
-    assert "does not vary within any model and task" in first
+    assert "does not vary within any model and task" in trust
 
 
 @pytest.mark.slow
