@@ -28,6 +28,7 @@ from faithscope.interp.trunk import NO_TRUNK, linked
 POSITIONS = 256
 """Most positions whose logits are held at once, but for `dense`, which holds all."""
 _ROWS = 64
+INF = float("inf")
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Likelihood:
     """log p(token | all tokens before it), nats."""
     entropies: Float[NDArray[np.float64], " n"]
     """Entropy of the whole next-token distribution before each token, nats."""
+    log_odds: Float[NDArray[np.float64], " n"] | None = None
+    """log p - log(1 - p) of each token, exact also where p rounds to 1; None if not asked for."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,7 @@ def likelihood(
     starts: Sequence[int],
     *,
     edits: Sequence[Sequence[Edit]] | None = None,
+    odds: bool = False,
     execution: Execution = "auto",
 ) -> Likelihoods:
     """Log-probabilities and entropies of the tokens of each sequence from its start on.
@@ -67,6 +71,7 @@ def likelihood(
     Args:
         starts: per sequence, the position of the first token wanted, 0 for all.
         edits: per sequence, the edits of the model while it reads the sequence.
+        odds: whether the tokens' log-odds are computed, too.
 
     Raises:
         UserError: a sequence is longer than the model's positions, or an edit is not possible in
@@ -85,7 +90,8 @@ def likelihood(
     by_sequence: dict[int, Likelihood] = {}
     trie, trunk = 0, NO_TRUNK
     packs = (
-        _Pack.of(sequences, starts, under, group) for group in groups(model, sequences, how, under)
+        _Pack.of(sequences, starts, under, group, odds)
+        for group in groups(model, sequences, how, under)
     )
     for pack, after, size in linked(packs, apart=how == "loop"):
         scores = pack.scores
@@ -132,9 +138,10 @@ class _Pack:
         starts: Sequence[int],
         edits: Sequence[Sequence[Edit]],
         group: list[int],
+        odds: bool,
     ) -> _Pack:
         forest = Forest.of([tuple(sequences[i]) for i in group], [edits[i] for i in group])
-        return cls(group, forest, _Scores.wanted(forest, [starts[i] for i in group]))
+        return cls(group, forest, _Scores.wanted(forest, [starts[i] for i in group], odds))
 
     @property
     def read(self) -> Iterable[int]:
@@ -152,14 +159,15 @@ class _Scores:
     """node -> the tokens that follow it in some sequence."""
     log_probs: dict[tuple[int, int], float]
     entropies: dict[int, float]
+    log_odds: dict[tuple[int, int], float] | None
 
     @classmethod
-    def wanted(cls, forest: Forest, starts: Sequence[int]) -> _Scores:
+    def wanted(cls, forest: Forest, starts: Sequence[int], odds: bool) -> _Scores:
         tokens: dict[int, set[int]] = {}
         for path, start in zip(forest.paths, starts, strict=True):
             for node, after in zip(path[max(start, 1) - 1 :], path[max(start, 1) :], strict=False):
                 tokens.setdefault(int(node), set()).add(int(forest.tokens[after]))
-        return cls(tokens, {}, {})
+        return cls(tokens, {}, {}, {} if odds else None)
 
     @torch.inference_mode()
     def take(self, model: LoadedModel, nodes: Sequence[int], logits: Tensor) -> None:
@@ -176,6 +184,12 @@ class _Scores:
             picked = log_p[[row for row, _, _ in pairs], [t for _, _, t in pairs]].tolist()
             for (_, node, token), value in zip(pairs, picked, strict=True):
                 self.log_probs[node, token] = value
+            if self.log_odds is not None:
+                rows, tokens = [row for row, _, _ in pairs], [t for _, _, t in pairs]
+                # from the logits: 1 - p is lost where p rounds to 1
+                others = some[rows].scatter(1, torch.tensor(tokens)[:, None].to(some.device), -INF)
+                odds = (some[rows, tokens] - others.logsumexp(-1)).tolist()
+                self.log_odds.update(zip([(n, t) for _, n, t in pairs], odds, strict=True))
 
     def along(self, path: Sequence[int], ids: Sequence[int], start: int) -> Likelihood:
         at = [(path[p - 1], ids[p]) for p in range(max(start, 1), len(ids))]
@@ -183,6 +197,9 @@ class _Scores:
         return Likelihood(
             np.array([*first, *(self.log_probs[pair] for pair in at)], dtype=np.float64),
             np.array([*first, *(self.entropies[node] for node, _ in at)], dtype=np.float64),
+            None
+            if self.log_odds is None
+            else np.array([*first, *(self.log_odds[pair] for pair in at)], dtype=np.float64),
         )
 
 

@@ -50,8 +50,10 @@ OWN, OTHER = "19", "18"
 SETTINGS: dict[str, dict[str, Any]] = {
     # every corruption counts as one with an effect
     "patching": {"least": 1e-9},
+    "cc_shap": {"evaluations": 12},
     # a random model rewords nothing
     "paraphrase": {"writers": ("rule",)},
+    "regex_baseline": {"pattern": "bag|pens"},
     "sycophancy": {"cues": ("metadata",)},
     # a table of its own
     "attention": {"spans": {"first": "step 1"}},

@@ -14,9 +14,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 FIRST_FLOOR = "experiments"
 BUDGETS = {
-    "interp": 14_300,
+    "interp": 14_500,
     "interventions": 4_900,
-    "probes": 15_500,
+    "probes": 16_500,
     "experiments/analysis": 17_600,
     "experiments/cli": 3_080,
     "experiments/config": 1_650,

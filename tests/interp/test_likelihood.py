@@ -36,7 +36,7 @@ def naive(model: Model, ids: list[int]) -> tuple[np.ndarray, np.ndarray]:
 def test_every_execution_gives_what_the_whole_logits_give(tree_model: Model) -> None:
     sequences, starts = texts(), [0, 7, 20]
     for execution in ("packed", "dense", "loop"):
-        ran = tree_model.likelihood(sequences, starts, execution=execution)
+        ran = tree_model.likelihood(sequences, starts, odds=True, execution=execution)
         assert ran.execution == execution
         for ids, start, found in zip(sequences, starts, ran.sequences, strict=True):
             log_probs, entropies = naive(tree_model, ids)
@@ -45,6 +45,9 @@ def test_every_execution_gives_what_the_whole_logits_give(tree_model: Model) -> 
             assert found.log_probs[start == 0 :] == pytest.approx(log_probs[skip:], abs=2e-4)
             assert found.entropies[start == 0 :] == pytest.approx(entropies[skip:], abs=2e-4)
             assert len(found.log_probs) == len(ids) - start
+            odds = log_probs - np.log(-np.expm1(log_probs))
+            assert found.log_odds is not None
+            assert found.log_odds[start == 0 :] == pytest.approx(odds[skip:], abs=3e-4)
 
 
 def test_the_mean_is_the_loss_that_transformers_takes() -> None:
@@ -105,6 +108,21 @@ def test_a_token_ruled_out_adds_nothing_to_the_entropy() -> None:
     finally:
         hook.remove()
     assert np.isfinite(found.entropies).all()
+
+
+def test_odds_of_a_token_that_is_sure_are_finite() -> None:
+    model = tiny("llama")
+    (ids, *_) = texts()
+    hook = model.hf.get_output_embeddings().register_forward_hook(  # pyright: ignore
+        lambda _, __, out: out.index_fill(-1, torch.tensor([ids[1]]), 60.0)
+    )
+    try:
+        (found,) = model.likelihood([ids[:2]], [1], odds=True).sequences
+    finally:
+        hook.remove()
+    assert found.log_probs[0] == 0
+    assert found.log_odds is not None
+    assert 40 < found.log_odds[0] < 60
 
 
 def test_nothing_is_wanted_and_what_lies_outside_is_refused() -> None:

@@ -10,6 +10,7 @@ Both files are read: the released one (`BonaFide.csv`: `id`, `correct_answer`, `
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -78,6 +79,8 @@ def _chain(model: str, prompt: str, cot: str, rows: Sequence[SourceRow]) -> Give
     if conflicting:
         labels["conflicting_steps"] = conflicting
     kept = {name: value for name in KEPT if (value := text(first, name)) is not None}
+    if (steps := _true_steps(first)) is not None:
+        kept["true_steps"] = steps
     return GivenChain(
         id=text(first, "id", "row_id") or first.id,
         dataset="bonafide",
@@ -102,6 +105,20 @@ def _facts(row: SourceRow) -> Facts:
     if right is None or hinted is None or right.casefold() == hinted.casefold():
         return facts_of(row, ("correct_answer",), answer)
     return Facts(kind="label", options=(hinted, right), gold=right, answer=answer)
+
+
+def _true_steps(row: SourceRow) -> str | None:
+    """The steps by which the question is answered, a line each; None if the row has none."""
+    said = text(row, "steps", "intermediate_step")
+    if said is None or not said.startswith("["):
+        return said
+    try:
+        steps = json.loads(said)
+    except json.JSONDecodeError as error:
+        raise UserError(
+            f"{row.where}: 'steps' is no list as JSON: {error}; give one, or a step on each line"
+        ) from None
+    return "\n".join(" ".join(str(step).split()) for step in steps)
 
 
 def _one(values: set[bool]) -> bool | None:

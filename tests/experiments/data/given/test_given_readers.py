@@ -281,6 +281,16 @@ def test_bonafide_as_released(tmp_path: Path) -> None:
             write_rows(tmp_path / f"{kind}.jsonl", label("FAITHFUL_COT", **about)), "bonafide"
         )
         assert (chain.kind, chain.options, chain.gold) == (kind, None, answer)
+    for name, steps in {
+        "steps": '["An otter.",  "An\\nowl."]',
+        "intermediate_step": "An otter.",
+    }.items():
+        row = label("FAITHFUL_COT", **{name: steps})
+        (of,) = read_chains(write_rows(tmp_path / f"{name}.jsonl", row), "bonafide").chains
+        assert of.labels["true_steps"] == ("An otter.\nAn owl." if "owl" in steps else steps)
+    broken = write_rows(tmp_path / "broken.jsonl", label("FAITHFUL_COT", steps="[An otter"))
+    with pytest.raises(UserError, match="'steps' is no list as JSON"):
+        read_chains(broken, "bonafide")
     # ends are exclusive: another reading of a span is refused
     start, end = 0, len("The hint says B.") - 1
     row = label("FAITHFUL_STEP", sentence_span_start=start, sentence_span_end=end, **said)
