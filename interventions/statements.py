@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -40,7 +42,7 @@ _RESULT = re.compile(
     rf"(?P<minus>[-−]?)\s?{MONEY}(?P<size>{NUMBER})(?P<percent>\s?%)?(?!\w|[.,]\d|\s*[/^])"
 )
 _NAMED = re.compile(
-    r"(?P<source>[^\d.!?\n]*)(?:=|:|\b(?:equals|is|makes|gives)\b)\s*(?P<number>\d+(?:\.\d+)?)"
+    r"(?P<source>[^\d.!?\n]{0,200})(?:=|:|\b(?:equals|is|makes|gives)\b)\s*(?P<number>\d+(?:\.\d+)?)"
     r"(?![\w%]|[.,]\d|\s*[-+*/×÷=])"
 )
 _LONG_UNIT = r"(?<=\d)(?:\s+[a-zA-Z][a-zA-Z'-]+){3,6}(?=\s*[-+*/×÷−–=])"
@@ -80,6 +82,8 @@ _PLAIN = (
 _MINUS = re.compile(r"(?:^|[^\d)\]\s])[\s(\[]+[-−]\Z|^[-−]\Z")
 """A minus before a number that follows no other number, so that it is the number's sign."""
 _NEAR = 8
+_MOST_NEAR = 32
+"""Most numbers of a sentence before another that may be what it is rounded from."""
 MOST_DIGITS = 15
 """Longest number that is read."""
 _SENTENCE = re.compile(r"[.!?](?=\s)\s|\n")
@@ -215,15 +219,19 @@ def said_in(text: str, stated: Sequence[Statement]) -> list[Said]:
     spans = [(s.start, s.end) for s in stated]
     found: list[Said] = []
     everywhere = [m.span() for m in numbers(text)]
-    for start, end in everywhere:
+    closed, here = sorted(s.end for s in stated), Counter[int]()
+    ends = [0, *(m.end() for m in _SENTENCE.finditer(text))]
+    for i, (start, end) in enumerate(everywhere):
         if touched(spans, start, end) or end - start > MOST_DIGITS:
             continue
-        before = sum(s.end <= start for s in stated)
-        nth = sum(one.place[0] == before for one in found)
+        before = bisect_right(closed, start)
+        nth = here[before]
+        here[before] += 1
         minus = -1 if _MINUS.search(text, max(0, start - _NEAR), start) else 1
-        sentence = max((m.end() for m in _SENTENCE.finditer(text, 0, start)), default=0)
-        near = tuple(_value_at(text, *span) for span in everywhere if sentence <= span[0] < start)
-        last = max((b for _, b in everywhere if b <= start), default=0)
+        sentence = ends[bisect_right(ends, start) - 1]
+        earlier = everywhere[max(0, i - _MOST_NEAR) : i]
+        near = tuple(_value_at(text, *span) for span in earlier if sentence <= span[0])
+        last = max((b for _, b in earlier if b <= start), default=0)
         words = text[max(last, sentence) : start]
         value = minus * _value_at(text, start, end)
         of: tuple[Mode, ...] = tuple(m for m, p in _ROUNDS.items() if p.search(words))
