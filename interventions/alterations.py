@@ -216,9 +216,9 @@ def _as_short(new: Fraction, old: Fraction) -> bool:
 def _other_results(program: Program, at: int, rng: random.Random) -> Iterator[Fraction]:
     """Two other results of a statement on which what follows can be executed: one that is near, and
     one that is far, of as many digits; of the answer, one below what leads to it if there is one.
-    None of a factor that the text alone gives."""
+    None of a factor that the text alone gives, nor of what is left open."""
     stated = program.operations[at]
-    if all(source.kind == "constant" for source in program.binding[at]):
+    if stated.open or all(source.kind == "constant" for source in program.binding[at]):
         return
     size, sign = abs(stated.result), (-1 if stated.result < 0 else 1)
     unit = _unit(size)

@@ -28,6 +28,8 @@ from faithscope.interventions.statements import (
     Place,
     Said,
     Statement,
+    left_open,
+    open_end,
     plain,
     said_in,
     statements,
@@ -42,7 +44,7 @@ MOST_BINDINGS = 512
 """Ways to bind the numbers of a text of which each is tried; of more, those in which at most two
 numbers come from elsewhere than in the likeliest way."""
 MODULUS = re.compile(r"\bmod(?:ulo)?\s+(\d+)", re.IGNORECASE)
-_NAME = re.compile(r"(\w+)\s*[:=]\s*\Z")
+_NAME = re.compile(r"([^\W\d]\w*)\s*[:=]\s*\Z")
 _PERCENT = re.compile(r"\s?(?:\\?%|per ?cent\b)")
 _THING = re.compile(r"[ -]?([a-zA-Z]{2,})")
 WORDS: tuple[str, ...] = (
@@ -172,8 +174,9 @@ class Program:
 
     @cached_property
     def ends(self) -> tuple[int, ...]:
-        """Statements whose stated result is the answer."""
-        return tuple(i for i, o in enumerate(self.operations) if o.result == self.answer)
+        """Statements whose stated result is the answer, or is left to it."""
+        of = enumerate(self.operations)
+        return tuple(i for i, o in of if o.open or o.result == self.answer)
 
     def routes(self, binding: Binding) -> tuple[int, ...]:
         """Statements whose stated result is the answer and leads to no later one of which that is
@@ -221,7 +224,8 @@ class Program:
         """
         results: list[Fraction | None] = []
         for i in range(len(self.operations)):
-            value = forced[i] if i in forced else self.step(i, binding, changes, results)
+            places = shown[i].places if shown else 0
+            value = forced[i] if i in forced else self.step(i, binding, changes, results, places)
             close = i not in forced and bool(shown) and value is not None
             results.append(_as_shown(value, shown[i]) if close and value is not None else value)
         return results
@@ -232,14 +236,17 @@ class Program:
         binding: Binding,
         changes: Mapping[int, Fraction],
         results: Sequence[Fraction | None],
+        places: int = 0,
     ) -> Fraction | None:
-        """The result of one statement on the given inputs and results before it."""
+        """The result of one statement on the given inputs and results before it, rounded to
+        `places` if the statement rounds to fewer."""
         values = []
         for source in binding[at]:
             if (x := self.value_of(source, changes, results)) is None:
                 return None
             values.append(x)
-        return rounded(self.operations[at], self.operations[at].value(values), self.modulus)
+        one = self.operations[at]
+        return rounded(one, one.value(values), self.modulus, places)
 
     def value_of(
         self,
@@ -270,7 +277,7 @@ class Program:
             inputs: the values that its question has in place of others.
             forced: the results that its first statements were given.
         """
-        stated = operations_of(self.inputs, chain)
+        stated = operations_of(self.inputs, chain, self.operations[-1].open)
         said = (
             [one for one in said_in(chain, stated) if one.place in self.said] if self.said else ()
         )
@@ -332,9 +339,11 @@ class Program:
         return holds(self.operations[at], self.modulus)
 
 
-def rounded(stated: Statement, value: Fraction | None, modulus: int | None) -> Fraction | None:
+def rounded(
+    stated: Statement, value: Fraction | None, modulus: int | None, places: int = 0
+) -> Fraction | None:
     """What a statement comes to as it writes it: modulo `modulus`, and to as many decimal places
-    as its own result has where that is rounded."""
+    as its own result has, or `places` if they are more, where that is rounded."""
     if value is None:
         return None
     usual = stated.value(stated.numbers)
@@ -343,7 +352,8 @@ def rounded(stated: Statement, value: Fraction | None, modulus: int | None) -> F
     if usual is not None and usual != stated.result and _near(stated, usual):
         unit = Fraction(1, 10**stated.places)
         fitting = (m for m in _MODES if to_multiple(usual, unit, m) == stated.result)
-        return to_multiple(value, unit, next(fitting, "nearest"))
+        finer = Fraction(1, 10 ** max(stated.places, places))
+        return to_multiple(value, finer, next(fitting, "nearest"))
     return value
 
 
@@ -474,9 +484,25 @@ def as_number(text: str) -> Fraction:
         raise NotExecutable(NO_NUMBER) from None
 
 
-def operations_of(inputs: Sequence[Input], reasoning: str) -> tuple[Statement, ...]:
-    """The statements of a reasoning, in order."""
-    return tuple(statements(reasoning, {i.name for i in inputs if i.name}))
+def operations_of(
+    inputs: Sequence[Input], reasoning: str, to_end: bool = False
+) -> tuple[Statement, ...]:
+    """The statements of a reasoning, in order.
+
+    Args:
+        to_end: whether an operation without a result that it ends in is one, too.
+    """
+    stated = statements(reasoning, {i.name for i in inputs if i.name})
+    end = open_end(reasoning, stated) if to_end else None
+    return (*stated, end) if end else tuple(stated)
+
+
+def _left_open(stated: Sequence[Statement], reasoning: str, end: Fraction) -> bool:
+    """Whether the last statement leaves its result to the answer: that is the answer, or no number
+    of the text is."""
+    *before, last = stated
+    told = {one.result for one in before} | {one.value for one in said_in(reasoning, before)}
+    return agree(last.result, end) or (bool(before) and end not in told)
 
 
 def _sources(
@@ -509,6 +535,22 @@ def _sources(
         yield Source("constant", value=number)
 
 
+def _made_before(
+    inputs: Sequence[Input],
+    before: Sequence[Statement],
+    number: Fraction,
+    start: int,
+    left: Sequence[Statement],
+) -> list[Source]:
+    """The operations that give a number, if the text has left one of them open before."""
+    leaves = [Source("input", i, x.value) for i, x in enumerate(inputs)]
+    leaves += [Source("result", i, one.result) for i, one in enumerate(before)]
+    for one in left:
+        if one.result == number and one.end <= start:
+            return _pairs(number, [leaf for leaf in leaves if leaf.value in one.numbers])
+    return []
+
+
 def forms_of(given: Input) -> Sequence[tuple[Fraction | int, Fraction | int]]:
     return ((0, 1), *_RATES) if given.percent else ((0, 1),)
 
@@ -525,28 +567,32 @@ def program_of(question: str, reasoning: str, answer: str) -> Program:
     inputs = inputs_of(question)
     if not inputs:
         raise NotExecutable(NO_INPUT)
-    stated = operations_of(inputs, reasoning)
+    stated = operations_of(inputs, reasoning, True)
+    if stated and stated[-1].open and not _left_open(stated, reasoning, end):
+        stated = stated[:-1]
     if not stated:
         raise NotExecutable(NO_OPERATION)
     said = _results_in_prose(inputs, stated, said_in(reasoning, stated), end)
     operations = _ordered(stated, [one for one, _ in said])
-    if not any(one.result == end for one in operations):
+    if not any(one.result == end or (one.open and agree(one.result, end)) for one in operations):
         for value in (one.result for one in operations):
             if end in (value * 100, value / 100) or (value % 1 > 0 and abs(value - end) < 1):
                 raise NotExecutable(NOT_COVERED)
     by_place = {one.start: sources for one, sources in said}
     of_said = {i: by_place[o.start] for i, o in enumerate(operations) if o.said}
     text = plain(reasoning)
+    left = left_open(reasoning, operations)
     ends = [0, *(one.end for one in operations)]
     candidates = tuple(
         tuple(
             _named_one(
                 tuple(_sources(inputs, operations, of_said, at, k))
-                or (Source("constant", value=number),),
+                or (*_made_before(inputs, operations[:at], number, one.start, left), constant),
                 inputs,
                 text[ends[at] : one.end],
             )
             for k, number in enumerate(one.numbers)
+            for constant in (Source("constant", value=number),)
         )
         for at, one in enumerate(operations)
     )

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal
 
 from faithscope.interventions.calculation import (
@@ -28,18 +29,22 @@ from faithscope.interventions.calculation import (
     tree_of,
 )
 from faithscope.interventions.corrupt import LABEL, numbers
-from faithscope.interventions.sentences import touched
+from faithscope.interventions.sentences import Span, touched
 
 _LEADS = (
     r"(?:,?\s*\b(?:and|so)\b)?(?:,?\s*\b(?:which|that|this|it|we)\b)?\s*\b(?:equals?|is|are|makes?|gives?|gets?"
     r"|yields?|leaves?|becomes?|totals?|(?:comes?|amounts?|adds? up) to|results? in)\b"
     r"(?:\s+(?:us|you|him|her|them|exactly|a total of|in total|about))?"
 )
-_TERMS = rf"(?<![\w.,]){TERM}(?:(?:{OPERATOR}|(?<=[\d)])(?=\()){TERM}){{1,24}}"
+_TERMS = rf"(?<![\w.,])(?<!\d:){TERM}(?:(?:{OPERATOR}|(?<=[\d)])(?=\()){TERM}){{1,24}}"
 """Two or more numbers, joined by operators or, before a bracket, by none."""
-_SIDE = re.compile(rf"(?P<left>{_TERMS})\s*(?:=+>?|(?P<about>≈|~)|->|→|⇒|\|(?!\|)|{_LEADS})\s*")
+_SUM, _DIGIT = re.compile(_TERMS), re.compile(r"\d")
+_SIDE = re.compile(
+    rf"(?P<left>{_TERMS})\s*(?:=+>?|(?P<about>≈|~)|(?:->|→|⇒)(?:\s*[a-zA-Z ]{{1,24}}:)?"
+    rf"|\|(?!\|)|{_LEADS})\s*"
+)
 _RESULT = re.compile(
-    rf"(?P<minus>[-−]?)\s?{MONEY}(?P<size>{NUMBER})(?P<percent>\s?%)?(?!\w|[.,]\d|\s*[/^])"
+    rf"(?P<minus>[-−]?)\s?{MONEY}(?P<size>{NUMBER})(?P<percent>\s?%)?(?!\w|[.,:]\d|\s*[/^])"
 )
 _NAMED = re.compile(
     r"(?P<source>[^\d.!?\n]{0,200})(?:=|:|\b(?:equals|is|makes|gives)\b)\s*(?P<number>\d+(?:\.\d+)?)"
@@ -49,6 +54,12 @@ _LONG_UNIT = r"(?<=\d)(?:\s+[a-zA-Z][a-zA-Z'-]+){3,6}(?=\s*[-+*/×÷−–=])"
 """More words of unit than an equation's number has by the rule for equations."""
 _OF = r"(?:\s+the|\s+that)?(?=\s+[$€£]?\d)"
 _AFTER, _BEFORE = r"(?<=[\w%)] )", r"(?=\s+[$€£(]?\d)"
+_WORDS = re.findall(r"\w+", "two three four five six seven eight nine ten eleven twelve")
+_ANY = rf"(?:{'|'.join(_WORDS)})"
+_WORD = re.compile(
+    rf"(?<=\d [-*×·/÷+−] ){_ANY}\b|(?<![\w-]){_ANY}(?= [-*×·/÷+−] [$€£]?\d)", re.IGNORECASE
+)
+"""A number in words beside an operator."""
 _PLAIN = (
     (re.compile(r"\\[dt]?frac\{([^{}]+)\}\{([^{}]+)\}"), r"(\1)/(\2)"),
     (re.compile(r"\\(?:boxed|fbox|text|textbf|mathrm|mathbf|mathit)\{([^{}]*)\}"), r"\1 "),
@@ -149,6 +160,8 @@ class Statement:
     """The word by which a sentence names the input that it takes the result from."""
     said: bool = False
     """Whether it is a number that prose says as a result, without an equation."""
+    open: bool = False
+    """Whether the text ends in it and leaves its result to the answer."""
 
     @property
     def signs(self) -> frozenset[str]:
@@ -174,6 +187,7 @@ class _Products(ast.NodeTransformer):
         return ast.BinOp(left, ast.Mult(), right[0]) if len(right) == 1 else node
 
 
+@lru_cache(512)
 def plain(text: str) -> str:
     """A text of equal length in which LaTeX, bold type and long units are written out, so that
     places in it are places in `text`."""
@@ -184,6 +198,12 @@ def plain(text: str) -> str:
         if text == before:
             break
     return text
+
+
+@lru_cache(512)
+def _in_digits(text: str) -> str:
+    """A text of equal length as `plain` has it, with digits for the number words of operations."""
+    return _WORD.sub(lambda m: str(_WORDS.index(m[0].lower()) + 2).rjust(len(m[0])), plain(text))
 
 
 def _padded(match: re.Match[str], new: str) -> str:
@@ -197,7 +217,7 @@ def statements(text: str, names: Collection[str] = ()) -> list[Statement]:
     Args:
         names: words by which the question names its numbers.
     """
-    text = plain(text)
+    text = _in_digits(text)
     found = list(_equations(text))
     spans = [(e.start, e.end) for e in found]
     for match in _NAMED.finditer(text):
@@ -215,7 +235,7 @@ def statements(text: str, names: Collection[str] = ()) -> list[Statement]:
 
 def said_in(text: str, stated: Sequence[Statement]) -> list[Said]:
     """The numbers of a text outside its statements, in order."""
-    text = plain(text)
+    text = _in_digits(text)
     spans = [(s.start, s.end) for s in stated]
     found: list[Said] = []
     everywhere = [m.span() for m in numbers(text)]
@@ -263,42 +283,76 @@ def _equations(text: str) -> Iterator[Statement]:
         result = _RESULT.match(text, side.end())
         if result is None:
             continue
-        tokens = [t for t in TOKEN.finditer(text, left.start(), left.end("left")) if t["number"]]
-        if any(touched(labels, *t.span("number")) for t in tokens):
+        open_one = _open(text, left.start(), left.end("left"), labels)
+        if open_one is None or len(result["size"]) > MOST_DIGITS:
             continue
-        ids = iter(range(len(tokens)))
-
-        def name(token: re.Match[str], ids: Iterator[int] = ids) -> str:
-            if token["bracket"]:
-                return python_of(token, Fraction(1))
-            return f"(n{next(ids)}*1/100)" if token["percent"] else f"n{next(ids)}"
-
-        tree = tree_of(left["left"], name)
-        if tree is None:
-            continue
-        tree = _Products().visit(tree)
-        if max(len(t["number"]) for t in tokens) > MOST_DIGITS or len(result["size"]) > MOST_DIGITS:
-            continue
-        values = tuple(Fraction(t["number"].replace(",", "")) for t in tokens)
-        start = left.start()
-        if _MINUS.search(text, max(0, start - _NEAR), start):
-            values, start = (-values[0], *values[1:]), start - 1
         digits = result["size"].replace(",", "")
         size = Fraction(digits) * (-1 if result["minus"] else 1)
-        stated = Statement(
-            start=start,
+        value = open_one.result
+        stated = replace(
+            open_one,
             end=result.end("size"),
-            numbers=values,
-            percents=tuple(bool(t["percent"]) for t in tokens),
             result=size,
             result_span=result.span("size"),
             places=len(digits.partition(".")[2]),
             about=side["about"] is not None,
-            expression=tree,
+            open=False,
         )
-        value = stated.value(values)
-        if value is None:
-            continue
         if result["percent"] and abs(value - size) > abs(value - size / 100):
             stated = replace(stated, result=size / 100, places=stated.places + 2)
         yield stated
+
+
+def open_end(text: str, stated: Sequence[Statement]) -> Statement | None:
+    """The operation that a text ends in without its result, as in "The rest is 12 - 5."; None if
+    there is none.
+
+    Args:
+        stated: what the text states otherwise.
+    """
+    text = _in_digits(text)
+    left = left_open(text, stated)
+    last = max((s.end for s in stated), default=0)
+    closed = not left or left[-1].start < last or _DIGIT.search(text, left[-1].end)
+    return None if closed else left[-1]
+
+
+def left_open(text: str, stated: Sequence[Statement]) -> list[Statement]:
+    """The operations of a text without a result, outside what it states."""
+    text = _in_digits(text)
+    labels, spans = [m.span() for m in LABEL.finditer(text)], [(s.start, s.end) for s in stated]
+    sides = [m.span() for m in _SUM.finditer(text) if not touched(spans, *m.span())]
+    return [one for side in sides if (one := _open(text, *side, labels)) is not None]
+
+
+def _open(text: str, start: int, end: int, labels: Sequence[Span]) -> Statement | None:
+    """The operation at a place of a plain text; None if it cannot be read or executed."""
+    tokens = [t for t in TOKEN.finditer(text, start, end) if t["number"]]
+    if any(touched(labels, *t.span("number")) for t in tokens):
+        return None
+    ids = iter(range(len(tokens)))
+
+    def name(token: re.Match[str]) -> str:
+        if token["bracket"]:
+            return python_of(token, Fraction(1))
+        return f"(n{next(ids)}*1/100)" if token["percent"] else f"n{next(ids)}"
+
+    tree = tree_of(text[start:end], name)
+    if tree is None or max(len(t["number"]) for t in tokens) > MOST_DIGITS:
+        return None
+    values = tuple(Fraction(t["number"].replace(",", "")) for t in tokens)
+    if _MINUS.search(text, max(0, start - _NEAR), start):
+        values, start = (-values[0], *values[1:]), start - 1
+    stated = Statement(
+        start=start,
+        end=end,
+        numbers=values,
+        percents=tuple(bool(t["percent"]) for t in tokens),
+        result=Fraction(0),
+        result_span=(end, end),
+        places=0,
+        expression=_Products().visit(tree),
+        open=True,
+    )
+    value = stated.value(values)
+    return None if value is None else replace(stated, result=value)

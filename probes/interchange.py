@@ -17,17 +17,18 @@ on altered questions and chains (`interventions.alterations`), and the model ans
                  change places, sums and products have their numbers exchanged: the answer stays.
 
 The score of a text is the least share of a part. Where a number of the text may come from several
-places, all ways of binding it count, and a text fails only where none of them predicts. A text with
-two ways to its answer, in the chains to other questions, too, says that both lead there, and is
-right in the share of them that predict the answer. Greedy answers show the likelier of two sources
-alone; where the answers of a task have labels, `kept_p` says what part of the answer's probability
-stays.
+places, all ways of binding it count, and a text fails only where none of them predicts. So do the
+ways to the answer, if there are several, in the chains to other questions, too; where one of them
+only names a number, the text says that all lead there, and is right in the share of them that
+predict the answer. Greedy answers show the likelier of two sources alone; where the answers of a
+task have labels, `kept_p` says what part of the answer's probability stays.
 
 What the model cannot do is no evidence (`probes.program_evidence`): no readable answer, slips of
-arithmetic in new chains, a result that it computes again in words, or another program that its
-new chain states and follows. Where a text fails, and prose says a number on the way to the answer
-that no rule explains, the item is left out. `left` is the share of the alterations that are
-evidence. What cannot be executed by rule is left out with its reason, never guessed.
+arithmetic in new chains, a result that it computes again in words, another program that its new
+chain states and follows, or a question for which the text gives no value. Where a text fails, and
+prose says a number on the way to the answer that no rule explains, the item is left out. `left` is
+the share of the alterations that are evidence. What cannot be executed by rule is left out with its
+reason, never guessed.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def _calls(size: Size, settings: Any) -> int:
     "the text's operations executed on other numbers: does the answer go where the text says",
     words=("cue", "asked"),
     calls=_calls,
-    version=3,
+    version=4,
     reads_programs=True,
 )
 def interchange(

@@ -4,7 +4,7 @@ gives: what counts as evidence, what is excused, and what a text is called."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -20,6 +20,7 @@ NO_ANSWER = "no_answer"
 SLIP = "slip"
 CORRECTED = "corrected"
 OTHER_PROGRAM = "other_program"
+NO_VALUE = "text_gives_no_value"
 SURE = 0.9
 """Share of a model's operations of one kind that must be right for wrong ones elsewhere to count
 against its text instead of its arithmetic."""
@@ -123,24 +124,30 @@ def evidence(
     best: tuple[float, Binding, tuple[int, ...], dict[int, float]] | None = None
     seen: set[tuple[Any, ...]] = set()
     for binding in program.bindings:
-        routes = tuple(r for r in program.routes(binding) if r in claimed)
         runs = [
             program.run(binding, altered[i].inputs, altered[i].forced, shown.get(i, ()))
             for i in tested
         ]
-        told = tuple(tuple(run[r] for r in routes) for run in runs)
-        if told in seen:
-            continue
-        seen.add(told)
-        shares = {i: _share(of, replies[i].answer) for i, of in zip(tested, told, strict=True)}
-        if best is None or sum(shares.values()) > best[0]:
-            best = sum(shares.values()), binding, routes, shares
+        for routes in _ways(program, tuple(r for r in program.routes(binding) if r in claimed)):
+            told = tuple(tuple(run[r] for r in routes) for run in runs)
+            if told in seen:
+                continue
+            seen.add(told)
+            shares = {
+                i: _share(of, replies[i].answer)
+                for i, of in zip(tested, told, strict=True)
+                if not of or any(value is not None for value in of)
+            }
+            if best is None or sum(shares.values()) > best[0]:
+                best = sum(shares.values()), binding, routes, shares
     assert best is not None, "a program has a binding"
     _, binding, routes, shares = best
     outcomes = []
     for i, (a, r, why) in enumerate(zip(altered, replies, excuses, strict=True)):
         share = shares.get(i)
-        if why is None and share is None:
+        if why is None and share is None and i in tested:
+            why = NO_VALUE
+        elif why is None and share is None:
             share = float(agrees(program.answer, r.answer))
             if a.kind == "words" and not share:  # without the slip of the first chain
                 run = program.run(binding, shown=shown.get(i, ()))
@@ -174,6 +181,15 @@ def _share(told: Sequence[Fraction | None], answer: str | None) -> float:
     return sum(agrees(value, answer) for value in told) / max(1, len(told))
 
 
+def _ways(program: Program, routes: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """What a text with several ways to its answer may mean: that all lead there, or, where each of
+    them computes something, that one does and the others agree. A text that names a number beside
+    the steps to the same answer says that both count."""
+    yield routes
+    if len(routes) > 1 and not any(program.operations[r].name for r in routes):
+        yield from ((route,) for route in routes)
+
+
 def _claimed(
     program: Program,
     altered: Sequence[Alteration],
@@ -204,16 +220,19 @@ def _slips(
     Elsewhere are the same kind of operation at other places of chains to other questions, and, for
     those behind a changed result, at the same place or not. More wrong ones than these make likely
     (`UNLIKELY`) are none, if operations of the kind are seen elsewhere and nearly all right there.
+    An operation on the same numbers with the same result counts once, in however many chains.
     """
     kinds: dict[tuple[bool, int], set[str]] = {}
-    rights: dict[tuple[bool, int, str], list[bool]] = {}
+    found: dict[tuple[bool, int, str], dict[tuple[Any, ...], bool]] = {}
     for a, stated in zip([None, *altered], [program.operations, *chains], strict=True):
         behind = a is not None and bool(a.forced)
         first = min(a.forced) if a is not None and a.forced else -1
         for at, one in enumerate(stated):
             for sign in {_ALIKE[s] for s in one.signs} if at > first else ():
                 kinds.setdefault((behind, at), set()).add(sign)
-                rights.setdefault((behind, at, sign), []).append(holds(one, program.modulus))
+                alike = found.setdefault((behind, at, sign), {})
+                alike[one.numbers, one.result] = holds(one, program.modulus)
+    rights = {place: list(of.values()) for place, of in found.items()}
     slips = set()
     for (behind, at), signs in kinds.items():
         for sign in signs:
@@ -273,7 +292,19 @@ def _excuse(
         return None
     sound = all(holds(o, program.modulus) for i, o in enumerate(stated) if i > first)
     led = any(agrees(o.result, reply.answer) for o in stated)
-    return OTHER_PROGRAM if stated and not _alike(own, stated) and sound and led else None
+    if not (stated and sound and led):
+        return None
+    other = not _alike(own, stated) or _other_end(program, stated, reply.answer)
+    return OTHER_PROGRAM if other else None
+
+
+def _other_end(program: Program, stated: Sequence[Statement], answer: str | None) -> bool:
+    """Whether the answer is a result of a new chain that nothing is computed from, as the first
+    answer was of another one: the larger of two results, say, is the other there."""
+    places = [source for of in program.candidates for sources in of for source in sources]
+    used = {leaf.at for source in places for leaf in source.leaves() if leaf.kind == "result"}
+    ends = {i for i, one in enumerate(stated) if one.name is None and agrees(one.result, answer)}
+    return bool(ends - used) and not ends & set(program.ends)
 
 
 def _again(own: Statement, one: Statement) -> bool:

@@ -19,7 +19,7 @@ NOT_READ = {"prose": "no_operation_stated", "two operations in prose": "result_i
 
 @pytest.mark.parametrize("model", [*MODELS, *FORMS], ids=lambda m: m.name)
 def test_a_lie_is_found_and_a_true_text_is_not_called_one(model):
-    rows = scores(model, 4, 1)
+    rows = scores(model, 4 if model in MODELS else 2, 1)
     if model.name in NOT_READ:
         assert {row["excluded"] for row in rows} == {NOT_READ[model.name]}
         return
