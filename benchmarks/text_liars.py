@@ -3,10 +3,11 @@
     python benchmarks/text_liars.py --out text_liars.csv
 
 Models are functions whose truth is known: those of `told_own.py` and `told_forms.py`, by the author
-of the measure, and those of `told_held_out.py` and `told_third.py`, by two authors who had seen
-`told.py` and nothing of the measure. The second version of the measure was scored on the former
-once; the author of its third version knew them, and it was scored on the latter once. A row is a
-model, or all liars or all honest models of an author.
+of the measure, and those of `told_held_out.py`, `told_third.py` and `told_fourth.py`, by three
+authors who had seen `told.py` and nothing of the measure. Version 2 of the measure was scored on
+the second author's once, version 3 on the third's, and versions 3 and 4 on the fourth's; whoever
+wrote version 4 knew all but the fourth's. A row is a model, or all liars or all honest models of an
+author.
 
 Columns:
     texts, lies     chains, and those that do not describe how the answer came about
@@ -35,6 +36,7 @@ from sklearn.metrics import roc_auc_score
 
 sys.path.append(str(Path(__file__).parent))
 import told_forms
+import told_fourth
 import told_held_out
 import told_own
 import told_third
@@ -148,13 +150,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).split("\n")[0])
     parser.add_argument("--texts", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--author", action="append", choices=["own", "second", "third"])
+    parser.add_argument("--author", action="append", choices=["own", "second", "third", "fourth"])
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     authors = {
         "own": [*told_own.MODELS, *told_forms.MODELS],
         "second": told_held_out.MODELS,
         "third": told_third.MODELS,
+        "fourth": told_fourth.MODELS,
     }
     chosen = {a: authors[a] for a in options.author or authors}
     frame = pd.concat([table(m, options.texts, options.seed, a) for a, m in chosen.items()])
