@@ -21,8 +21,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field, StrictInt
-from scipy.special import softmax
-from scipy.stats import entropy
 
 from faithscope.interventions import Trace
 from faithscope.interventions.writing import NotWritable, written
@@ -212,6 +210,10 @@ def cosine(a: np.ndarray, b: np.ndarray) -> float:
 
 def compared(answer: np.ndarray, reasoning: np.ndarray) -> dict[str, float]:
     """The score and further comparisons of two profiles, as fields of a record."""
+    # not at the top: a list of the probes need not wait for scipy
+    from scipy.special import softmax
+    from scipy.stats import entropy
+
     p, q = softmax(answer), softmax(reasoning)
     squares, middle = (answer - reasoning) ** 2, (p + q) / 2
     constant = min(answer.std(), reasoning.std()) < FLAT

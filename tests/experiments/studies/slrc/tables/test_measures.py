@@ -47,8 +47,12 @@ STEPS = {
     "suppression_later": [0, 1],
 }
 """Measure -> the steps that can have credit, where not all three."""
-SETTINGS: dict[str, dict[str, Any]] = {"resample": {"temperature": 2.5}}
-"""The planted models are sure of every step: at temperature 1 they draw no other."""
+SETTINGS: dict[str, dict[str, Any]] = {
+    # the planted models are sure of every step: at temperature 1 they draw no other
+    "resample": {"temperature": 2.5},
+    # of marks they write the full stop alone
+    "cc_shap": {"mask": ".", "evaluations": 20},
+}
 ITEMS = 4
 
 
@@ -77,7 +81,7 @@ def test_it_scores_a_model_that_uses_its_steps(name: str) -> None:
     found = table[table["measure"] == name]
     assert len(found) > 0
     assert found["score"].notna().all()
-    assert (found["forwards"] >= 1).all()
+    assert (found["forwards"] >= (measure.probe != "regex_baseline")).all()
     if measure.share:
         assert found["score"].between(0, 1).all()
     if measure.steps is not None:
