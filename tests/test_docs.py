@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from faithscope import plot
 from faithscope.experiments.cli import docs, execute
 from faithscope.interp import Branch
 
@@ -271,6 +272,15 @@ def test_links_lead_somewhere(page: Path) -> None:
         target = page.parent / path if path else page
         assert target.exists(), f"{page.name}: {link}"
         assert not anchor or anchor in anchors(target), f"{page.name}: {link}"
+
+
+def test_every_public_name_has_an_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    pages = runpy.run_path(str(ROOT / "tools" / "api_pages.py"))
+    pages["write"](tmp_path / "api")
+    assert {p.stem for p in (tmp_path / "api").iterdir()} == set(pages["PACKAGES"])
+    page = (tmp_path / "api" / "faithscope.plot.md").read_text("utf-8")
+    assert re.findall(r"^## `(\w+)`", page, re.M) == sorted(plot.__all__)
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """Pages of the Python interface in `docs/api`, made from signatures and docstrings.
 
-`docs/conf.py` writes them before a build. They hold every public name (`__all__`) of the four
-packages that a notebook imports, and the public fields, properties and methods of its classes.
+`docs/conf.py` writes them before a build. They hold every public name (`__all__`) of the packages
+that a notebook imports, and the public fields, properties and methods of its classes.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ PACKAGES = {
     "faithscope.interp": "one open model: load it, run it, read it, write to it",
     "faithscope.interventions": "one reasoning trace: what may be done to it, token-exactly",
     "faithscope.probes": "one measure per file: a trace and a model in, records out",
+    "faithscope.plot": "figures of one trace, for a notebook",
 }
 """Package -> what it is for."""
 
@@ -38,7 +39,8 @@ def write(folder: Path) -> None:
 def _page(package: ModuleType, summary: str) -> Iterator[str]:
     yield f"# `{package.__name__}`: {summary}\n"
     yield f"{markdown(package.__doc__)}\n"
-    names = sorted(package.__all__, key=lambda name: (name[0].isupper(), name.lower()))
+    described = [n for n in package.__all__ if not isinstance(getattr(package, n), ModuleType)]
+    names = sorted(described, key=lambda name: (name[0].isupper(), name.lower()))
     for name in names:
         yield from _entry(package, name)
 
