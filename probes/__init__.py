@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
@@ -40,11 +39,16 @@ _MODULES = {
 
 
 @cache
+def _files() -> frozenset[str]:
+    """Names of this package's own modules."""
+    return frozenset(module.name for module in iter_modules(__path__) if not module.ispkg)
+
+
+@cache
 def _import_all() -> None:
     # once: the names of what was added are taken a second time
-    for module in iter_modules(__path__):
-        if not module.ispkg:
-            import_module(f"{__name__}.{module.name}")
+    for name in sorted(_files()):
+        import_module(f"{__name__}.{name}")
     probes = import_module(f"{__name__}.probe").PROBES
     extensions("probes", taken=frozenset(probes))
     ordered = sorted(probes.values(), key=lambda probe: (probe.listed, probe.name))
@@ -58,11 +62,17 @@ def probe_called(name: str) -> Probe:
     Raises:
         KeyError: there is no such probe.
     """
-    if name.isidentifier() and (Path(__file__).parent / f"{name}.py").is_file():
+    # a plan asks this for every stage of every item
+    if name in _files():
         import_module(f"{__name__}.{name}")
     elif any(entry.name == name for entry in entries("probes")):
         _import_all()
-    return import_module(f"{__name__}.probe").PROBES[name]
+    return _registered()[name]
+
+
+@cache
+def _registered() -> dict[str, Probe]:
+    return import_module(f"{__name__}.probe").PROBES
 
 
 def __getattr__(name: str) -> Any:

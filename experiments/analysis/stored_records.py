@@ -54,6 +54,9 @@ class PackedRecord(Record):
         at = self._at.get(name)
         return default if at is None else self._values[at]
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._at
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._at)
 
