@@ -3,9 +3,8 @@
 `python benchmarks/answers.py --data FOLDER --clones FOLDER` reads real texts of people and models
 with the readers that runs use, and with math-verify, and holds both against labels. After each
 source it writes its counts, and the keys of up to 20 texts that a reader read otherwise, into
-`benchmarks/results/answers.json`, and the table into `docs/tasks_and_parsers.md`. What is absent is
-left out, and the reason printed; it ends with an error where more than one in 1,000 is read
-otherwise.
+`benchmarks/results/answers.json`, and the table into `answers.md` beside it. What is absent is left
+out, and the reason printed; it ends with an error where more than one in 1,000 is read otherwise.
 
 - `--data` has the files of data sets: `gsm8k/test.jsonl`, `prm800k/subset.jsonl`,
   `aqua/test.jsonl`.
@@ -49,7 +48,7 @@ from faithscope.experiments.data.choices import last_choice
 from faithscope.experiments.data.numbers import canonical_number
 
 HERE = Path(__file__).parent
-DOCS = HERE.parent / "docs/tasks_and_parsers.md"
+TABLE = HERE / "results/answers.md"
 LETTERS = string.ascii_uppercase
 MARKS = "<!-- answers -->", "<!-- end of answers -->"
 PAIRS = "math-verify's own tests, pairs"
@@ -232,10 +231,10 @@ def merge(done: Mapping[str, Source], order: Sequence[str]) -> dict[str, Any]:
     held = {name: held[name] for name in order if name in held}
     path.write_text(json.dumps(held, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     table = pd.DataFrame([row(name, of) for name, of in held.items()]).astype(str)
-    before, _, rest = DOCS.read_text(encoding="utf-8").partition(MARKS[0])
+    before, _, rest = TABLE.read_text(encoding="utf-8").partition(MARKS[0])
     after = rest.partition(MARKS[1])[2]
     page = f"{before}{MARKS[0]}\n{to_markdown(table)}\n{MARKS[1]}{after}"
-    DOCS.write_text(page, encoding="utf-8")
+    TABLE.write_text(page, encoding="utf-8")
     return held
 
 

@@ -1,10 +1,10 @@
 """Files of public repositories that hold chains of thought, read as they are.
 
 `python benchmarks/given_files.py CLONES` reads each file below with one mapping of its columns and
-writes a table into `docs/given.md`: how many chains the file holds, counted without the readers,
-how many are read, why others are left out, and which columns are not used. CLONES has bare clones,
-`git clone --bare https://github.com/OWNER/NAME OWNER+NAME`, as folders or with `repo` below. What
-is absent is said and left out.
+writes a table into `benchmarks/results/given_files.md`: how many chains the file holds, counted
+without the readers, how many are read, why others are left out, and which columns are not used.
+CLONES has bare clones, `git clone --bare https://github.com/OWNER/NAME OWNER+NAME`, as folders or
+with `repo` below. What is absent is said and left out.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from faithscope.experiments.data.given.rules import ReadingRules
 from faithscope.experiments.data.tasks.sources.rows import files_read
 from faithscope.interp.errors import UserError
 
-DOCS = Path(__file__).parents[1] / "docs/given.md"
+TABLE = Path(__file__).parent / "results/given_files.md"
 MARKS = "<!-- given files -->", "<!-- end of given files -->"
 
 
@@ -223,10 +223,10 @@ def main() -> None:
     head = list(rows[0])
     table = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     table += [f"| {' | '.join(str(row[name]) for name in head)} |" for row in rows]
-    before, _, rest = DOCS.read_text("utf-8").partition(MARKS[0])
+    before, _, rest = TABLE.read_text("utf-8").partition(MARKS[0])
     after = rest.partition(MARKS[1])[2]
     text = "\n".join([MARKS[0], "", *table, "", MARKS[1]])
-    DOCS.write_text(f"{before}{text}{after}", "utf-8")
+    TABLE.write_text(f"{before}{text}{after}", "utf-8")
     print("\n".join(table))
 
 

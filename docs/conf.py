@@ -3,7 +3,8 @@
 Pages are the Markdown files of this folder. Before a build, the pages of the Python interface are
 made from docstrings into `api`, and notebooks and texts from outside this folder are copied into
 `tutorials` and `project`. Git ignores all three. Every page is also written as Markdown beside its
-HTML, and `llms.txt` lists them.
+HTML, and `llms.txt` lists them. Pages of measures begin with a drawing, names break at `_`, and a
+search for a word of the glossary finds its entry and the pages that the entry names.
 """
 
 from __future__ import annotations
@@ -11,11 +12,14 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+from collections import defaultdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import nbformat
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 
 DOCS = Path(__file__).parent
@@ -28,6 +32,8 @@ extensions = ["myst_nb", "sphinx_copybutton"]
 templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["faithscope.css"]
+html_js_files = [("quiet.js", {"priority": 10}), ("filter.js", {"defer": "defer"})]
+html_context = {"default_mode": "auto"}
 exclude_patterns = ["_templates", "_static"]
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}
 nb_execution_mode = "off"
@@ -67,12 +73,59 @@ def _prepare(app: Sphinx) -> None:
         text = (ROOT / name).read_text(encoding="utf-8")
         text = text.replace("](docs/", "](../")
         text = re.sub(r"`?docs/([\w/]+\.md)`?", _linked, text)
+        if name == "CHANGELOG.md":
+            # what a word once meant is no answer to a search for it
+            text = f"---\nnosearch: true\n---\n{text}"
         (DOCS / "project" / name.lower()).write_text(text, encoding="utf-8")
     for path in (ROOT / "notebooks").glob("*.ipynb"):
         notebook = nbformat.read(path, as_version=4)
         # jupytext's notebooks do not name their language, which highlighting needs
         notebook.metadata["language_info"] = {"name": "python", "pygments_lexer": "python"}
         nbformat.write(notebook, DOCS / "tutorials" / path.name)
+
+
+def _dress(app: Sphinx, doctree: nodes.document) -> None:
+    """Set the first list of the front page as cards, and beside a picture show its dark version, if
+    there is one, to readers of dark pages."""
+    if app.env.current_document.docname == "index":
+        next(doctree.findall(nodes.bullet_list))["classes"].append("cards")
+    for image in list(doctree.findall(nodes.image)):
+        dark = image["uri"].replace(".png", "_dark.png")
+        if dark != image["uri"] and (DOCS / dark).exists():
+            other = image.deepcopy()
+            other["uri"] = dark
+            image["classes"].append("only-light")
+            other["classes"].append("only-dark")
+            image.parent.insert(image.parent.index(image) + 1, other)
+
+
+def _list_words(app: Sphinx, doctree: nodes.document) -> None:
+    """Enter the words of the glossary into the index, which a search looks into first."""
+    page = app.env.current_document.docname
+    places = dict.fromkeys(_words()[page], "")
+    for term in doctree.findall(nodes.term) if page == "glossary" else ():
+        term["ids"].append(f"word-{nodes.make_id(term.astext())}")
+        places |= {word: term["ids"][0] for word in _words_of(term.astext())}
+    if places:
+        entries = [("single", word, place, "main", None) for word, place in places.items()]
+        doctree.insert(0, addnodes.index(entries=entries))
+
+
+def _words_of(term: str) -> list[str]:
+    """The words that an entry of the glossary is about, without what a bracket adds."""
+    return re.sub(r" \(.*", "", term).split(", ")
+
+
+@cache
+def _words() -> dict[str, list[str]]:
+    """Page -> words of the glossary that are entered for it: all for the glossary, and for a page
+    of a measure those whose entry links to it."""
+    words = defaultdict[str, list[str]](list)
+    entry = re.compile(r"^(\S.*)\n: (.+(?:\n  .+)*)", re.M)
+    for word, meaning in entry.findall((DOCS / "glossary.md").read_text(encoding="utf-8")):
+        for page in ("glossary", *re.findall(r"\]\((measures/\w+)\.md\)", meaning)):
+            words[page] += _words_of(word)
+    return words
 
 
 def _linked(name: re.Match[str]) -> str:
@@ -146,17 +199,40 @@ def _sections(app: Sphinx) -> list[tuple[str, list[str]]]:
     return [(_title(app, section), whole(section)) for section in below["index"]]
 
 
-def _link_markdown(
+_CODE = re.compile(r'(?<=<span class="pre">)[^<]*?[_/][^<]*(?=</span>)')
+_H1 = re.compile(r"</h1>\n?")
+
+
+def _finish(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
+    """Give a page its colours, its places where names break, its drawing and its Markdown."""
+    from drawing import drawing
+    from measure_pages import HEADS
+
+    from faithscope.experiments.analysis.colours import properties
+
+    body = context.get("body", "")
+    body = _CODE.sub(lambda code: re.sub(r"(?<=[_/])(?=\w)", "<wbr>", code[0]), body)
+    if head := HEADS.get(page.removeprefix("measures/")):
+        chain = drawing(head["drawing"], head["asks"])
+        body = _H1.sub(lambda end: f"{end[0]}{chain}\n", body, count=1)
+    context["body"] = body
+    # a browser asks for an icon that no page names
+    context["metatags"] = context.get("metatags", "") + (
+        f'<link rel="icon" href="data:,"><style>:root {{ {properties()} }}\n'
+        f"html[data-theme=dark] {{ {properties(dark=True)} }}</style>"
+    )
     if page in app.env.found_docs:
         file = f"{page.rpartition('/')[2]}.md"
         context["markdown_file"] = file
         link = f'<link rel="alternate" type="text/markdown" href="{file}">'
-        context["metatags"] = context.get("metatags", "") + link
+        context["metatags"] += link
 
 
 def setup(app: Sphinx) -> None:
     app.connect("builder-inited", _prepare)
-    app.connect("html-page-context", _link_markdown)
+    app.connect("doctree-read", _dress, priority=100)
+    app.connect("doctree-read", _list_words)
+    app.connect("html-page-context", _finish)
     app.connect("build-finished", _write_markdown)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 import json
-import os
 import re
 import runpy
 import shlex
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -281,36 +278,6 @@ def test_every_public_name_has_an_entry(tmp_path: Path, monkeypatch: pytest.Monk
     assert {p.stem for p in (tmp_path / "api").iterdir()} == set(pages["PACKAGES"])
     page = (tmp_path / "api" / "faithscope.plot.md").read_text("utf-8")
     assert re.findall(r"^## `(\w+)`", page, re.M) == sorted(plot.__all__)
-
-
-@pytest.mark.slow
-def test_the_site_builds_without_warnings_and_has_every_page_as_markdown(tmp_path: Path) -> None:
-    missing = [m for m in ("sphinx", "myst_nb", "pydata_sphinx_theme") if not _is_there(m)]
-    if missing:
-        pytest.skip(f"no {', '.join(missing)}: pip install 'faithscope[docs]'")
-    site = tmp_path / "site"
-    done = subprocess.run(
-        [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", str(DOCS), str(site)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    made = {p.relative_to(site).with_suffix("") for p in site.rglob("*.html")}
-    pages_alone = {p for p in made if p.name not in ("search", "genindex", "webpack-macros")}
-    assert pages_alone == {p.relative_to(site).with_suffix("") for p in site.rglob("*.md")}
-    assert {p.stem for p in (ROOT / "notebooks").glob("*.ipynb")} <= {p.name for p in made}
-    index = (site / "llms.txt").read_text("utf-8")
-    links = {Path(link).with_suffix("") for link in re.findall(r"\]\((.+?\.md)\)", index)}
-    assert links == pages_alone - {Path("index")}
-    # a search finds a config key and a column
-    terms = (site / "searchindex.js").read_text("utf-8")
-    assert "least_label_mass" in terms
-    assert "beyond_control" in terms
-
-
-def _is_there(module: str) -> bool:
-    return importlib.util.find_spec(module) is not None
 
 
 def test_what_the_hosted_repository_calls_is_there() -> None:

@@ -61,3 +61,13 @@ def test_a_picture_of_a_page_is_its_first_screen(tmp_path: Path) -> None:
     assert image.getcolors() == [(image.width * image.height, (0, 0x72, 0xB2))]
     with pytest.raises(SystemExit, match="`make demo` writes"):
         page_picture.picture(tmp_path / "none.html", file)
+    with pytest.raises(SystemExit, match="has no table of verdicts"):
+        page_picture.verdicts(page, file, "dark")
+    dark = "@media (prefers-color-scheme: dark) { td { background: #0072B2 } }"
+    style = f"td {{ background: #E69F00; width: 50px; height: 50px }} {dark}"
+    page.write_text(f'<style>{style}</style>Text <table class="verdicts"><td></td></table>')
+    for scheme, colour in (("light", (0xE6, 0x9F, 0)), ("dark", (0, 0x72, 0xB2))):
+        page_picture.verdicts(page, file, scheme)
+        image = Image.open(file)
+        assert image.size == (68, 68)
+        assert image.getpixel((34, 34)) == colour

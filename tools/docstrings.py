@@ -66,8 +66,9 @@ def _entries(lines: Sequence[str]) -> Iterator[str]:
 
 def _plain(line: str) -> str:
     """A line whose signs outside code mean themselves in Markdown."""
-    parts = line.split("`")
-    return "`".join(
+    # code and words between asterisks stay as they are
+    parts = re.split(r"(`[^`]*`|\*{1,2}\w[^*]*\*{1,2})", line)
+    return "".join(
         part if i % 2 else re.sub(r"(?<!\\)([<*\[])", r"\\\1", re.sub(r"_(?=\W|$)", r"\\_", part))
         for i, part in enumerate(parts)
     )

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
+import yaml
 from docstrings import markdown
 
 from faithscope.experiments.analysis.columns import Column
@@ -29,6 +30,8 @@ from faithscope.probes.probe import GUESS, Probe
 DOCS = Path(__file__).parents[1] / "docs"
 PLANTED = pd.read_csv(DOCS / "planted.csv")
 EXAMPLES = json.loads((DOCS / "measures/examples.json").read_text("utf-8"))
+HEADS = yaml.safe_load((DOCS / "measures/heads.yaml").read_text("utf-8"))
+"""Probe -> `drawing`, `asks`, `formula`, `right`, `wrong` at the head of its page."""
 OTHER_TABLES = {
     "slrc": [table for topic in OF_SLRC for table in topic.tables],
     "direct": [table for topic in WITH_AND_WITHOUT for table in topic.tables],
@@ -80,6 +83,7 @@ def measure(name: str, settings: Iterable[Sequence[str]]) -> str:
         f"`{name}`: {probe.summary}.",
         *_papers(probe),
         "",
+        *_head(name),
         f"{first[:1].upper()}{first[1:]}",
         *text.splitlines(),
         "",
@@ -118,10 +122,23 @@ def measure(name: str, settings: Iterable[Sequence[str]]) -> str:
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
 
 
+def _head(name: str) -> Iterator[str]:
+    """The formula of a probe, and when to use it; the site draws its chain above them.
+
+    Raises:
+        SystemExit: nobody has written it.
+    """
+    if name not in HEADS:
+        raise SystemExit(f"docs/measures/heads.yaml: has nothing about the probe {name}")
+    head = HEADS[name]
+    yield from (f"- **Right for:** {head['right']}", f"- **Wrong for:** {head['wrong']}", "")
+    yield from ("```text", head["formula"].rstrip(), "```", "")
+
+
 def _papers(probe: Probe) -> Iterator[str]:
     if probe.papers:
         pages = ", ".join(f"[{name}](../papers/{name}.md)" for name in probe.papers)
-        yield f"Printed tables or detectors of a paper are of it: {pages}."
+        yield f"Printed tables or detectors of these papers use it: {pages}."
 
 
 def _ways(probe: Probe) -> Iterator[str]:

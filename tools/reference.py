@@ -51,7 +51,8 @@ Pages, Markdown and LaTeX tables have the headings, CSV files the names.
 Numbers are shares from 0 to 1 or counts where no unit stands with them. `<name>_low` and
 `<name>_high`, which are in no list here, are the ends of the 95 % interval of `<name>`. An interval
 of fewer than five outcomes, or one from drawing fewer than five items or questions, is empty. What
-stands under the name of a table holds there instead of what stands under its study.
+stands under the name of a table holds there instead of what stands under its study. A study has the
+columns of all studies and of several studies, too, where these name it.
 
 `paper_PAPER_TABLE.csv` has the numbers of one printed table of a paper, one a row: our keys of it
 (`model`, `task`, …), the paper's `heading`, `value` with `low` and `high`, and the number of cases
@@ -60,6 +61,7 @@ stands under the name of a table holds there instead of what stands under its st
 KEYS = f"""# Keys of a config
 
 {MADE} of the classes that check configs. A key is set in the YAML file or with `--set KEY=VALUE`.
+The first table has the keys that several studies have alike; each study's table has the others.
 """
 
 
@@ -68,23 +70,53 @@ def _studies() -> Iterator[Study]:
     return (s for s in STUDIES.values() if s.config().__module__.startswith("faithscope."))
 
 
-def _of_columns(columns: Iterable[Column]) -> Iterator[str]:
-    rows = [(f"`{c.name}`", c.heading, c.meaning) for c in columns]
-    return table(("column", "heading", "what it is"), rows)
+_HEAD_OF_COLUMNS = ("column", "heading", "what it is")
+
+
+def _of_columns(columns: Iterable[Column]) -> list[tuple[str, ...]]:
+    return [(f"`{c.name}`", c.heading, c.meaning) for c in columns]
+
+
+def _by_study(
+    head: tuple[str, ...], rows_of: Mapping[str, Iterable[tuple[str, ...]]]
+) -> Iterator[tuple[str, Iterator[str]]]:
+    """(studies, a table) of rows: first those that several studies have alike, then each study's
+    own.
+
+    Args:
+        rows_of: study -> its rows.
+    """
+    studies: dict[tuple[str, ...], list[str]] = {}
+    for study, of_study in rows_of.items():
+        for row in of_study:
+            studies.setdefault(row, []).append(study)
+    shared = [
+        (*row, "all" if len(names) == len(rows_of) else ", ".join(names))
+        for row, names in sorted(studies.items(), key=lambda entry: -len(entry[1]))
+        if len(names) > 1
+    ]
+    yield "", table((*head, "studies"), shared)
+    for study in rows_of:
+        yield study, table(head, [row for row, names in studies.items() if names == [study]])
 
 
 def columns() -> str:
     """Text of the page of columns in `docs`."""
-    lines = [COLUMNS, "## All studies", "", *_of_columns(SHARED.values())]
-    for study in _studies():
-        report: Report = study.report()
-        lines += [f"## {study.name}", "", *_of_columns(report.columns.values())]
+    lines = [COLUMNS, "## All studies", ""]
+    lines += table(_HEAD_OF_COLUMNS, _of_columns(SHARED.values()))
+    rows_of = {s.name: _of_columns(s.report().columns.values()) for s in _studies()}
+    for name, listed in _by_study(_HEAD_OF_COLUMNS, rows_of):
+        lines += [f"## {name or 'Several studies'}", "", *listed]
+        if not name:
+            continue
+        report: Report = STUDIES[name].report()
         alike: dict[tuple[Column, ...], list[str]] = {}
         for name, own in report.columns_of.items():
             alike.setdefault(tuple(own.values()), []).append(f"`{name}`")
         for own, tables in alike.items():
             if own:
-                lines += [f"### {', '.join(tables)}", "", *_of_columns(own)]
+                lines += [f"### {', '.join(tables)}", ""]
+                lines += table(_HEAD_OF_COLUMNS, _of_columns(own))
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -155,9 +187,12 @@ def keys() -> str:
     """Text of the page of config keys in `docs`."""
     head = ("key", "may be", "without it", "what it decides")
     lines = [KEYS]
-    for study in _studies():
-        named = "no `benchmark:`" if study.unnamed else f"`benchmark: {study.name}`"
-        lines += [f"## {study.name} ({named})", "", *table(head, _keys(study.config()))]
+    for name, listed in _by_study(head, {s.name: list(_keys(s.config())) for s in _studies()}):
+        if not name:
+            lines += ["## Keys that several studies have alike", "", *listed]
+            continue
+        named = "no `benchmark:`" if STUDIES[name].unnamed else f"`benchmark: {name}`"
+        lines += [f"## {name} ({named})", "", *listed]
     lines += ["## A model file of RFEval (`model.profiles`)", "", *table(head, _keys(ModelFile))]
     return "\n".join(lines).rstrip() + "\n"
 
