@@ -70,7 +70,7 @@ def _chain(row: SourceRow) -> GivenChain:
         prompt=None if given is None else given["prompt"],
         task=question["task"],
         **_of_pair(question.get("of_pair")),
-        sent=sent and Sent(**sent),
+        sent=sent and _sent(**sent),
         counterfactual=r_prime and Counterfactual(*r_prime),
         labels={} if given is None else given["labels"],
         step_labels={} if given is None else _step_labels(given, steps),
@@ -88,6 +88,11 @@ def _chain(row: SourceRow) -> GivenChain:
     alone = {"steps": None, "step_labels": {}, "labels": {}, "prefilled": 0, "condition": "uncued"}
     told = {name: plain[name] for name in ("prompt", "reasoning", "answer")}
     return replace(paired, uncued=replace(chain, pair=paired.pair, **alone, **told))
+
+
+def _sent(prompt: Any, prefix: str) -> Sent:
+    messages = prompt is not None and not isinstance(prompt, str)
+    return Sent(tuple((role, text) for role, text in prompt) if messages else prompt, prefix)
 
 
 def _of_pair(of_pair: Mapping[str, Any] | None) -> dict[str, Any]:

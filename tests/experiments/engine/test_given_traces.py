@@ -25,6 +25,7 @@ from faithscope.experiments.engine.traces.interactive import questions
 from faithscope.interp.errors import UserError
 from faithscope.interventions import Trace
 from faithscope.interventions.edits import remove_step
+from faithscope.interventions.trace import Sent
 
 WRITER = "org/writer"
 REPLIES = [speaks]
@@ -146,7 +147,7 @@ def test_an_answer_is_what_a_whole_reply_comes_to(
 
 
 def test_another_runs_chains_keep_their_prompt_and_what_is_no_step() -> None:
-    record = {
+    record: dict[str, Any] = {
         "item": "q0",
         "model": "m",
         "question": {
@@ -171,6 +172,12 @@ def test_another_runs_chains_keep_their_prompt_and_what_is_no_step() -> None:
     asked = question_of_chain(chain, "runs/a", "run")
     assert asked.task.name == asked.question.task == "sst2:alternative"
     assert asked.prompt != question_of_chain(chain, "runs/a", "run", task="sst2").prompt
+    # as JSON holds a conversation that was sent
+    turns = [["user", "Is a bad film praised?"], ["assistant", "No."], ["user", "Is this one?"]]
+    record["question"]["sent"] = {"prompt": turns, "prefix": ""}
+    (sent,) = RUN.chains([SourceRow("q0", record, "runs/a")])
+    assert sent.sent == Sent(tuple((role, text) for role, text in turns))
+    assert question_of_chain(sent, "runs/a", "run").prompt == "Is this one?"
 
 
 def test_text_between_given_steps_is_cut_as_usual(language: Any) -> None:
