@@ -21,10 +21,10 @@ def status(run: RunFolder) -> int:
     """
     from faithscope.experiments.engine.cluster import FOLDER
     from faithscope.experiments.engine.folder import existing_run
-    from faithscope.experiments.engine.status import status as status_of
+    from faithscope.experiments.engine.status import status_lines
 
     folder = existing_run(run)
-    lines = status_of(folder).lines()
+    lines = status_lines(folder)
     if (folder / FOLDER).is_dir():
         from faithscope.experiments.engine.cluster.jobs import submissions
         from faithscope.experiments.engine.cluster.state import cluster_state

@@ -52,10 +52,13 @@ def named(key: str, what: str, names: Collection[str], known: Mapping[str, T]) -
     Raises:
         ConfigError: a name is not in `known`.
     """
-    for name in names:
-        if name not in known:
-            guess = did_you_mean(name, known) or f"; known: {', '.join(known)}"
-            raise ConfigError([f"{key}: unknown {what} {name!r}{guess}"])
+    guesses = {n: did_you_mean(n, known) for n in names if n not in known}
+    if guesses:
+        lines = [f"{key}: unknown {what} {n!r}{guess}" for n, guess in guesses.items() if guess]
+        if odd := [repr(n) for n, guess in guesses.items() if not guess]:
+            s = "s" * (len(odd) > 1)
+            lines.append(f"{key}: unknown {what}{s} {', '.join(odd)}; known: {', '.join(known)}")
+        raise ConfigError(lines)
     return {name: known[name] for name in names}
 
 

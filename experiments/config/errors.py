@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -12,6 +13,8 @@ from pydantic import BaseModel, ValidationError
 from faithscope.experiments.config.keys import section_at, section_of
 from faithscope.experiments.config.yaml_source import Tree, plural_path
 from faithscope.interp.errors import did_you_mean
+
+_GUESS = re.compile(r"; did you mean '([^']*)'\?")
 
 
 def shown(value: Any) -> str:
@@ -44,8 +47,40 @@ def explain(tree: Tree, error: ValidationError, root: type[BaseModel]) -> list[s
         if e["type"] != "missing" and section and value is tree.at(section) is not None:
             e["loc"] = section
         kinds.setdefault(tuple(e["loc"]), []).append(_wanted(e["type"]))
-    lines = [line for e in own for line in _lines(tree, e, root, kinds[tuple(e["loc"])])]
-    return list(dict.fromkeys(lines))
+    lines = [(e, line) for e in own for line in _lines(tree, e, root, kinds[tuple(e["loc"])])]
+    said = _known_once(list(dict.fromkeys(line for _, line in lines)))
+    return [*said, *_corrected(tree, lines)]
+
+
+def _known_once(lines: list[str]) -> list[str]:
+    """The lines with a list of known names that several end in at the last of them alone."""
+    tails = [line.partition("; known: ")[2] for line in lines]
+    return [
+        line.removesuffix(f"; known: {tail}") if tail and tail in tails[i + 1 :] else line
+        for i, (line, tail) in enumerate(zip(lines, tails, strict=True))
+    ]
+
+
+def _corrected(tree: Tree, lines: list[tuple[Any, str]]) -> Iterator[str]:
+    """For each list of which several entries are wrong and have a guess, the list with all
+    guesses in place, as it can be pasted."""
+    guesses: dict[tuple[str | int, ...], dict[int, str]] = {}
+    for error, line in lines:
+        loc, guess = tuple(error["loc"]), _GUESS.search(line)
+        if guess and loc and isinstance(loc[-1], int):
+            guesses.setdefault(loc[:-1], {})[loc[-1]] = guess[1]
+    for loc, of_list in guesses.items():
+        entries = tree.at(loc)
+        if len(of_list) > 1 and isinstance(entries, list) and all(map(_is_word, entries)):
+            better = list(dict.fromkeys(of_list.get(i, x) for i, x in enumerate(entries)))
+            asked = tree.source_of(loc).startswith("--set ")
+            key, comma = plural_path(loc), "," if asked else ", "
+            whole = f"[{comma.join(better)}]"
+            yield f"all at once: {f'--set {key}={whole}' if asked else f'{key}: {whole}'}"
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and value.strip(" []{},#") == value
 
 
 def _lines(tree: Tree, error: Any, root: type[BaseModel], kinds: list[str]) -> list[str]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from faithscope.experiments.config.load import load_config
 from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine import planfile
 from faithscope.experiments.engine.folder import stored_config
@@ -43,13 +44,26 @@ def run_rows(folder: Path) -> list[tuple[str, str]]:
     rows = []
     for path in sorted(p.parent for p in folder.glob("*/config.yaml")):
         try:
-            state = status(path, counted=False).lines()[0]
+            state = status_lines(path, counted=False)[0]
         except UserError as error:
             state = str(error)
         rows.append((str(path), state.removeprefix(f"{path}: ")))
     if not rows:
         raise StoreError(f"{folder}: holds no runs; say where they are (--out DIR), or make one")
     return rows
+
+
+def status_lines(run_dir: Path, counted: bool = True) -> list[str]:
+    """What `faithscope status` prints of a run: of one that only reads others, what it reads.
+
+    Raises:
+        StoreError: a record line is damaged, or the folder has no stored plan.
+    """
+    if planfile.read(run_dir) is None and study_of(stored_config(run_dir)).reads_runs:
+        read = load_config(run_dir / "config.yaml", at_hand=False).made_of.values()
+        state = "complete" if (run_dir / "report.html").is_file() else "no report yet"
+        return [f"{run_dir}: {state}, compares {' and '.join(map(str, read))}"]
+    return status(run_dir, counted=counted).lines()
 
 
 _Work = tuple[str, str, str]

@@ -184,6 +184,21 @@ def test_configs_and_runs_are_listed(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "complete, 2 items" in capsys.readouterr().out.splitlines()[-1]
 
 
+def test_a_finished_comparison_is_listed_with_what_it_compares(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "both"
+    folder.mkdir()
+    sources = [{"run": "runs/a"}, {"run": "runs/b"}]
+    compared = {"name": "both", "benchmark": "compare", "sources": sources, "out": str(tmp_path)}
+    (folder / "config.yaml").write_text(yaml.safe_dump(compared))
+    for state in ("no report yet", "complete"):
+        for command in (["list", "runs", "--out", str(tmp_path)], ["status", str(folder)]):
+            assert execute(command) == 0
+            assert f"{state}, compares runs/a and runs/b" in capsys.readouterr().out
+        (folder / "report.html").touch()
+
+
 RUN = "from faithscope.experiments.cli import main; main()"
 
 

@@ -82,6 +82,20 @@ def fits(model: str, task: str) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in get_task(task).models)
 
 
+def _without_idle_tasks(values: dict[str, Any], models_asked: bool) -> dict[str, Any]:
+    """The values of a config without tasks that nobody asked for: all where chains are given, and
+    else those that none of the user's models can do, unless these can do none."""
+    traces, model, tasks = (values.get(key) for key in ("traces", "model", "tasks"))
+    if isinstance(traces, dict) and traces.get("path") is not None:
+        return values | {"tasks": []}
+    names = model.get("name") if isinstance(model, dict) else None
+    names = [names] if isinstance(names, str) else names
+    if not (models_asked and isinstance(names, list) and isinstance(tasks, list)):
+        return values
+    done = [t for t in tasks if any(isinstance(m, str) and fits(m, str(t)) for m in names)]
+    return values | {"tasks": done} if done else values
+
+
 ProbeName = Annotated[StrictStr, known(probe_problem)]
 AFTERWARDS = tuple(
     f"{name}.{key}"
@@ -148,7 +162,10 @@ class _TracesConfig(FolderConfig):
     def as_asked(
         cls, values: dict[str, Any], asked: Collection[Key], shipped: bool
     ) -> dict[str, Any]:
-        """Drop a shipped `data.limit` for the user's own questions."""
+        """Drop shipped tasks that the user's chains or models leave no use for, and a shipped
+        `data.limit` for the user's own questions."""
+        if shipped and not any(key[:1] == ("tasks",) for key in asked):
+            values = _without_idle_tasks(values, any(key[:1] == ("model",) for key in asked))
         tasks, data = values.get("tasks"), values.get("data")
         named = tasks if isinstance(tasks, list) else [tasks]
         theirs = not shipped or any(k[:2] == ("data", "limit") or k == ("data",) for k in asked)

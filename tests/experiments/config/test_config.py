@@ -136,10 +136,51 @@ def test_every_problem_is_reported_at_once(tmp_path: Path) -> None:
     assert [p.split(": ")[1] for p in problems(path)] == ["seed", "tasks[0]", "slrc.shuffles"]
 
 
+@pytest.mark.parametrize(
+    ("option", "last"),
+    [
+        ("probes=[trcing,slrc,atention]", "all at once: --set probes=[tracing,slrc,attention]"),
+        ("tasks=[gsm8,singl_cue]", "all at once: --set tasks=[gsm8k,single_cue]"),
+        ("slrc.edits=[remov,corupt]", "all at once: --set slrc.edits=[remove,corrupt]"),
+        ("cues=[metadat,placbo]", "all at once: --set cues=[metadata,placebo]"),
+    ],
+)
+def test_all_corrections_of_a_list_are_proposed_at_once(option: str, last: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        load_config("chains", [option])
+    *_, said = refused.value.problems
+    assert said == last
+    # what is proposed is taken, with a probe that puts cues where these are corrected
+    puts = ["probes=[hints]"] if "cues" in last else []
+    load_config("chains", [*puts, last.removeprefix("all at once: --set ")])
+
+
+def test_corrections_in_a_file_and_names_that_are_like_none(tmp_path: Path) -> None:
+    of_file = problems(write(tmp_path, probes=["trcing", "atention"]))
+    assert of_file[-1] == "all at once: probes: [tracing, attention]"
+    listed = problems(write(tmp_path, probes=["bad1", "bad2"]))
+    assert [line.count("; known: slrc, direct") for line in listed] == [0, 1]
+
+
 def test_a_task_that_no_model_can_do_is_left_out(tmp_path: Path) -> None:
     config = load_config(write(tmp_path, tasks=["planted", "single_cue"]))
     assert config.idle_tasks == ["single_cue"]
     assert config.pairs == [("planted:faithful", "planted")]
+
+
+def test_no_task_is_named_that_nobody_asked_for(tmp_path: Path) -> None:
+    twins, given = "model.name=[planted:faithful,planted:hint]", "traces.path=chains.jsonl"
+    for options in ([twins], [given], [given, "traces.limit=2"]):
+        for config in ("quickstart", "chains", "mechanistic", "slrc"):
+            if options == [twins] and config != "quickstart":
+                continue  # nothing else is both a task of planted models and shipped
+            assert "task" not in " ".join(load_config(config, options).notes)
+    asked = load_config("chains", [given, "tasks=[single_cue]"])
+    assert any(note.startswith("tasks single_cue: not asked") for note in asked.notes)
+    of_own_file = write(tmp_path, tasks=["planted"], traces={"path": "chains.jsonl"})
+    assert any(
+        note.startswith("tasks planted: not asked") for note in load_config(of_own_file).notes
+    )
 
 
 def test_a_model_without_a_task_is_refused(tmp_path: Path) -> None:
