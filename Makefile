@@ -5,6 +5,7 @@
 # make test-slurm ... those on a real Slurm alone, which is installed (Debian, as root)
 # make lint       ruff and pyright
 # make docs       install the extra `docs`, then build the documentation; ends with its path
+# make looks      pictures of the page of every study, light, dark and on a phone, and one sheet of all
 # make lock       write lock.txt: what would be installed here, with hashes (tools/lock.py)
 # make clean      remove .venv and what tools left; runs/ stays
 #
@@ -31,7 +32,7 @@ EXTRAS := bundled,tl,nnsight,notebook,judge,train,dev
 UV := $(shell command -v uv)
 INSTALL = $(if $(UV),$(UV) pip install --python $(BIN)/python -q,$(BIN)/python -m pip install --no-compile --disable-pip-version-check -qq) $(PIP_ARGS) -c constraints.txt
 
-.PHONY: demo test test-all test-changed test-slurm lint docs lock clean
+.PHONY: demo test test-all test-changed test-slurm lint docs looks lock clean
 
 demo: $(DEMO)
 	@out=$$($(BIN)/faithscope run configs/quickstart.yaml) || exit $$?; \
@@ -59,6 +60,10 @@ docs: $(STAMP)
 	$(INSTALL) -e '.[docs]'
 	$(BIN)/python -m sphinx -W --keep-going -q docs build/docs
 	@echo "documentation: build/docs/index.html"
+
+looks: $(STAMP)
+	FAITHSCOPE_LOOKS=build/looks $(BIN)/python -m pytest -q tests/conformance/test_looks.py
+	@echo "all pages: build/looks/sheet.png"
 
 lock: $(STAMP)
 	$(BIN)/python -m pip install --disable-pip-version-check -q $(PIP_ARGS) --dry-run --ignore-installed --report .venv/report.json -c constraints.txt '.[$(EXTRAS)]'

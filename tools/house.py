@@ -17,7 +17,7 @@ BUDGETS = {
     "interp": 14_500,
     "interventions": 4_900,
     "probes": 16_500,
-    "experiments/analysis": 17_600,
+    "experiments/analysis": 18_000,
     "experiments/cli": 3_080,
     "experiments/config": 1_650,
     "experiments/data": 12_100,

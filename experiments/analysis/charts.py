@@ -123,14 +123,15 @@ def dot_rows(
 
     Args:
         columns: title of a column -> its dots.
-        names: row -> its name, in order; without names nothing is drawn and None returned.
+        names: row -> its name, in order. Without names, or without a known value, nothing is drawn
+            and None returned.
         label: label of the x axis, once for the whole figure; `labels`: one per column.
         groups: sizes of groups of rows, separated by stronger rules.
         silent: text in a row whose dots have no value; a row without dots stays empty.
         each: height of a row in inches.
         legend: further entries, after those of the styles.
     """
-    if not names:
+    if not names or not any(d.value == d.value for dots in columns.values() for d in dots):
         return None
     series = max(len(_series(dots)) for dots in columns.values())
     figure = Figure(
@@ -210,7 +211,7 @@ def panels(
     legend: bool = True,
     **subplots: Any,
 ) -> Figure | None:
-    """A figure with a titled panel for each key; None without keys.
+    """A figure with a titled panel for each key; None without keys, or if nothing is drawn.
 
     Args:
         across: largest number of panels in a row.
@@ -234,6 +235,8 @@ def panels(
         if shared:
             # the last panel of each column carries the labels, even if the last row is not full
             ax.tick_params(labelbottom=i + across >= len(keys))
+    if not any(ax.has_data() for ax in figure.axes):
+        return None
     for place, text in zip((figure.supxlabel, figure.supylabel), labels, strict=True):
         if text:
             place(text, fontsize=9)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -84,16 +84,12 @@ def html_table(
     table: pd.DataFrame,
     columns: Columns,
     file: str = "",
-    order: Callable[[str], Any] | None = None,
 ) -> HtmlTable:
     """A table with rounded numbers for reading and unrounded ones for sorting.
 
     Args:
         columns: labels, units and meanings of the columns that have any.
-        order: sort key of the values of column `model`; without it rows keep their order.
     """
-    if order is not None and "model" in table:
-        table = table.sort_values("model", key=lambda column: column.map(order), kind="stable")
     names, numeric, texts = readable(table)
     body = [
         [_cell(text, row[column]) for text, column in zip(line, names, strict=True)]
@@ -121,7 +117,9 @@ def _plain_cell(value: Any) -> Cell:
 def _cell(text: str, value: Any) -> Cell:
     shown_number, bracket, interval = text.partition(" [")
     if isinstance(value, float):
-        return Cell(shown_number, repr(value), f"{interval.removesuffix(']')}" if bracket else "")
+        return Cell(
+            shown_number, f"{value:.7g}", f"{interval.removesuffix(']')}" if bracket else ""
+        )
     return Cell(text, "" if value is pd.NA or value is None else str(value))
 
 

@@ -22,13 +22,18 @@ from faithscope.experiments.analysis.html import (
     HtmlTable,
     environment,
     html_table,
+    markup,
     table_of,
 )
 from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.wording import VerdictWord
 from faithscope.experiments.engine.models.account import in_words
 from faithscope.experiments.engine.tallies.tally import tally_of_run
 from faithscope.experiments.engine.units import Unit
 from faithscope.probes.judge.spend import Call
+
+LONG, MOST_ROWS = 20, 200
+"""Rows from which a table is folded away, and most rows of a table that a page shows."""
 
 
 @dataclass(frozen=True)
@@ -201,6 +206,9 @@ class Section:
     tables: Sequence[str] = ()
     """Names of the tables shown after the figures, collapsed if the section has figures."""
     always: bool = False
+    absent: str = ""
+    """Why a run lacks what the section shows, and the command that would fill it: the last line of
+    the page says so in its place. Empty if the reasons of its figures say it, or nothing does."""
 
 
 @dataclass(frozen=True)
@@ -219,16 +227,19 @@ class Page:
     """Labels and meanings of the columns of all tables."""
     of_tables: Mapping[str, Columns] = field(default_factory=dict)
     """Table -> labels and meanings of its columns that differ from `columns`."""
+    finding: str | None = None
+    """The first line, set in bold: the narrowest count of the study's units and what they show
+    (`wording.finding`). None leaves that line to the tally; empty if the first section opens with
+    the finding."""
     prefix: str = ""
     """Common prefix of the table names, left out in headings above tables."""
     order: Callable[[str], Any] | None = None
     """Sort key of model names, for the rows of tables."""
-    opens_with_finding: bool = False
-    """Whether the first section opens with the finding; the tally above is then not set in bold."""
     values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Column of tables -> its values that readers are shown by another name -> that name."""
-    most_rows: int | None = None
-    """Most rows of a table on the page; of a longer table only the file is named."""
+    most_rows: int = MOST_ROWS
+    """Most rows of a table on the page; of a longer table it shows the first, and names the
+    file."""
     warnings: Sequence[str] = ()
     failed: Failures = field(default_factory=Failures)
     """What could not be made; a box stands in the place of each."""
@@ -254,6 +265,7 @@ def rendered(page: Page, name: str, account: Sequence[str], closing: Sequence[Se
     """
     whole = [(section, _blocks(section, page.prefix)) for section in page.sections]
     shown = [(s, blocks) for s, blocks in whole if s.always or _stands(blocks, page)]
+    left = [s for s, blocks in whole if not (s.always or _stands(blocks, page))]
     sections = [
         *((section, _section(section, blocks, page)) for section, blocks in shown),
         *((section, _html(section, page)) for section in closing),
@@ -261,8 +273,20 @@ def rendered(page: Page, name: str, account: Sequence[str], closing: Sequence[Se
     warnings = [*map(_sentence, page.failed.lines()), *page.warnings]
     template = environment().get_template("page.html.jinja")
     return template.render(
-        page=page, account=account, name=name, sections=sections, warnings=warnings
+        page=page,
+        account=account,
+        name=name,
+        sections=sections,
+        warnings=warnings,
+        empty=[_why_empty(section, page) for section in left],
     )
+
+
+def _why_empty(section: Section, page: Page) -> str:
+    """A section that is left out, with the reason why the run has nothing to show in it."""
+    figures = (page.figures[name].absent for name in section.figures if name in page.figures)
+    reasons = [section.absent] if section.absent else [x for x in figures if x]
+    return section.title + (f" ({' '.join(reasons).rstrip('.')})" if reasons else "")
 
 
 def _section(section: Section, blocks: Sequence[Block], page: Page) -> Markup:
@@ -302,6 +326,19 @@ def _blocks(section: Section, prefix: str) -> list[Block]:
     return [*section.blocks, *map(Drawing, section.figures), *tables]
 
 
+def verdict_rules(words: Iterable[VerdictWord]) -> Fold:
+    """Every verdict of a study with the rule by which it is said, folded away."""
+    lines = [
+        [
+            Cell(markup('<span class="word {}">{}</span>', word.css, word.text), word.text),
+            Cell(f"if {word.when}", word.when),
+        ]
+        for word in words
+    ]
+    table = HtmlTable((), (), lines, css="rules")
+    return Fold("When each verdict is said", [Grid(table, "Rules of verdicts")], "printed")
+
+
 def spent_and_failed(calls: Sequence[Call], gave_no: str, failures: Iterable[Unit]) -> list[Block]:
     """Blocks about calls to APIs and about failed units; empty if there are neither.
 
@@ -329,20 +366,31 @@ def _stands(blocks: Sequence[Block], page: Page) -> bool:
 def _is_there(blocks: Sequence[Block], page: Page) -> Iterator[bool]:
     for block in blocks:
         if isinstance(block, Grid) and isinstance(block.table, str):
-            yield block.table in page.tables or ("table", block.table) in page.failed
+            rows = page.tables.get(block.table, ()) if block.rows is None else block.rows
+            yield len(rows) > 0 or ("table", block.table) in page.failed
         elif isinstance(block, Drawing) and isinstance(block.name, str):
-            yield block.name in page.figures or ("figure", block.name) in page.failed
+            picture = page.figures.get(block.name)
+            drawn = picture is not None and picture.figure is not None
+            yield drawn or ("figure", block.name) in page.failed
         elif isinstance(block, Fold | Box):
             yield from _is_there(block.blocks, page)
 
 
-def _there(blocks: Sequence[Block], page: Page) -> Iterator[Block]:
-    """The blocks whose tables and figures the run has, with tables in place of their names."""
+def _there(blocks: Sequence[Block], page: Page, folded: bool = False) -> Iterator[Block]:
+    """The blocks whose tables and figures the run has, with tables in place of their names.
+
+    Args:
+        folded: whether the blocks are folded away, so that their long tables need not be.
+    """
     for block in blocks:
         if not _stands([block], page):
-            continue
-        if isinstance(block, Fold | Box):
-            yield replace(block, blocks=list(_there(block.blocks, page)))
+            named = isinstance(block, Drawing) and isinstance(block.name, str)
+            if named and block.name in page.figures:
+                # why there is no figure, in the place of one among things that are shown
+                yield block
+        elif isinstance(block, Fold | Box):
+            inside = folded or isinstance(block, Fold)
+            yield replace(block, blocks=list(_there(block.blocks, page, inside)))
         elif (
             isinstance(block, Drawing)
             and isinstance(block.name, str)
@@ -351,25 +399,32 @@ def _there(blocks: Sequence[Block], page: Page) -> Iterator[Block]:
             yield _failure(page, "figure", block.name)
         elif isinstance(block, Grid) and isinstance(block.table, str):
             if block.table in page.tables:
-                yield from _grid(block, block.table, page)
+                yield from _grid(block, block.table, page, folded)
             else:
                 yield _failure(page, "table", block.table)
         else:
             yield block
 
 
-def _grid(block: Grid, name: str, page: Page) -> Iterator[Block]:
+def _grid(block: Grid, name: str, page: Page, folded: bool) -> Iterator[Block]:
+    """A table ready for the template: a long one folded away, of a very long one its first rows."""
     table = page.tables[name] if block.rows is None else block.rows
-    if block.rows is not None or page.most_rows is None or len(table) <= page.most_rows:
-        renamed = {n: table[n].replace(dict(to)) for n, to in page.values.items() if n in table}
-        table = table.assign(**renamed)
-        ready = html_table(table, page.columns_of(name), name, page.order)
-        yield replace(block, table=ready)
-        return
+    n, first = len(table), table
+    if page.order is not None and "model" in table:
+        first = table.sort_values("model", key=lambda of: of.map(page.order), kind="stable")
+    first = first.head(page.most_rows)
+    renamed = {n: first[n].replace(dict(to)) for n, to in page.values.items() if n in first}
+    ready = html_table(first.assign(**renamed), page.columns_of(name), name)
+    shown: list[Block] = [replace(block, table=ready, heading="")]
+    if n > len(first):
+        rest = f"The first {len(first):,} of {n:,} rows; all are in tables/{name}.csv."
+        shown.append(Paragraph(rest, "quiet"))
     if block.heading:
         yield Heading(block.heading)
-    rest = f"{len(table):,} rows are too many for this page: see tables/{name}.csv"
-    yield Paragraph(rest, "quiet")
+    if n <= LONG or folded:
+        yield from shown
+    else:
+        yield Fold(f"{block.caption[:1].upper()}{block.caption[1:]}: {n:,} rows", shown)
 
 
 def _closing(run_dir: Path) -> list[Section]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import pandas as pd
@@ -40,9 +40,36 @@ class VerdictWord(NamedTuple):
     """Class in the style sheet."""
 
 
-def rules(words: Iterable[VerdictWord]) -> str:
-    """The rules of all verdicts of a study, as one sentence without its full stop."""
-    return "; ".join(f"“{word.text}” if {word.when}" for word in words)
+def finding(
+    n: int, of: int, what: str, says: str = "", lost: Mapping[str, int] | None = None
+) -> str:
+    """First line of a page: how many units of the study count, why others do not, and the finding.
+
+    Args:
+        of: number of all units.
+        what: the units with their verb, such as "pairs count".
+        says: what the counted units show, as sentences.
+        lost: reason in words -> number of units that do not count for it.
+    """
+    why = ", ".join(f"{k:,} {reason}" for reason, k in (lost or {}).items() if k)
+    return f"{n:,} of {of:,} {what}{f': {why}' if why else ''}. {says}".strip()
+
+
+def by_verdict(said: Iterable[tuple[str, str]], most: int = 3) -> str:
+    """A sentence per verdict, with the names of what it is said of.
+
+    Args:
+        said: (verdict in words, name).
+        most: most names in a sentence; of more it gives their number.
+    """
+    of: dict[str, list[str]] = {}
+    for words, name in said:
+        of.setdefault(words, []).append(name)
+    n = sum(map(len, of.values()))
+    return " ".join(
+        f"{words}: {', '.join(names) if len(names) <= most else f'{len(names)} of {n}'}."
+        for words, names in of.items()
+    )
 
 
 LONGEST = 34

@@ -139,6 +139,8 @@ class Study:
     """Value of `benchmark:` in the configs of this study."""
     at: str
     """Import path of the study's package, or of a single module that holds all parts."""
+    unit: str = "items"
+    """What the items of its runs are, in the plural, where counts name them."""
     unnamed: bool = False
     """Whether a config without the key `benchmark:` belongs to this study; true of one study."""
     reads_runs: bool = False

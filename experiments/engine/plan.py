@@ -129,7 +129,7 @@ class RunPlan(ABC, Generic[C, Item]):
         # a study's words for its own reasons are loaded only if needed, with all that it imports
         words = study.report().reasons if set(tally.reasons) - set(WORDS) else {}
         report, remedies = self.input_report, self.remedies()
-        return replace(tally, input_report=report, remedies=remedies, words=words)
+        return replace(tally, unit=study.unit, input_report=report, remedies=remedies, words=words)
 
     @abstractmethod
     def work(self, store: Store, shard: Shard) -> Work:

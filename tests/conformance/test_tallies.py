@@ -13,8 +13,8 @@ from faithscope.experiments.cli import execute
 from faithscope.experiments.engine import planfile
 from faithscope.experiments.engine.tallies.tally import tally_of_run
 
-FORECAST = re.compile(r"^(\d+) of (\d+) items can be measured", re.MULTILINE)
-MEASURED = re.compile(r"(\d+) of (\d+) items measured")
+FORECAST = re.compile(r"^(\d+) of (\d+) \w+ can be measured", re.MULTILINE)
+MEASURED = re.compile(r"(\d+) of (\d+) \w+ measured")
 
 
 @every_study

@@ -19,6 +19,7 @@ from faithscope.experiments.analysis.page import Grid, Page, Section
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.run import Frame, Report, Run
 from faithscope.experiments.analysis.tidy import rows
+from faithscope.experiments.analysis.wording import finding
 from faithscope.experiments.config.api import API, HOW_FAST, SpendConfig
 from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.config.judge import JudgeConfig
@@ -150,7 +151,10 @@ class Results:
 def page(results: Results, drawn: Sequence[Picture]) -> Page:
     words = Section("words", "Words", "What was written.", blocks=[Grid("words", "Words")])
     said = "A word about each number."
-    return Page(results.run.path, "words", said, [words], results.tables, {}, COLUMNS, {})
+    n = len(results.tables["words"])
+    first = finding(n, n, "words count", said)
+    page = (results.run.path, "words", said, [words], results.tables, {}, COLUMNS, {})
+    return Page(*page, finding=first)
 
 
 def items(run: Run) -> Iterator[Item]:

@@ -142,7 +142,8 @@ function correlation(a, b, kind) {
 
 // ---- a table of coloured cells, moved in with the arrow keys
 
-function cells({ rows, columns, rowNotes, tall, label, choose, say, numbers }) {
+// A row of its own names each group; cells of a row with itself are empty where `self` is false.
+function cells({ rows, columns, groups, rowNotes, tall, label, choose, say, numbers, self = true }) {
   const table = make("table", null, `cells${tall ? " tall" : ""}${numbers ? " numbers" : ""}`);
   table.setAttribute("role", "grid");
   table.setAttribute("aria-label", label);
@@ -153,6 +154,11 @@ function cells({ rows, columns, rowNotes, tall, label, choose, say, numbers }) {
   }));
   const body = table.createTBody();
   const grid = rows.map((name, i) => {
+    if (groups && groups[i] !== groups[i - 1]) {
+      const th = make("th", groups[i], "group");
+      th.colSpan = 1 + columns.length;
+      body.insertRow().append(th);
+    }
     const tr = body.insertRow();
     const th = make("th", name);
     th.scope = "row";
@@ -163,6 +169,7 @@ function cells({ rows, columns, rowNotes, tall, label, choose, say, numbers }) {
       const td = tr.insertCell();
       td.tabIndex = i + j ? -1 : 0;
       td.dataset.at = `${i} ${j}`;
+      if (!self && i === j) td.className = "self";
       return td;
     });
   });
@@ -198,17 +205,19 @@ let rho = names.map(() => new Array(names.length));
 const heat = cells({
   rows: names,
   columns: names,
-  rowNotes: data.measures.map((m) => m.family),
+  groups: data.measures.map((m) => m.family),
+  self: false,
   tall: true,
   numbers: names.length <= 14,
   label: "Rank correlation of measures",
   say: (i, j) => { byId("agreement-said").textContent = inWords(i, j); },
-  choose: (i, j) => { [state.x, state.y] = [i, j]; state.area = null; choosePair(); },
+  choose: (i, j) => { if (i === j) return; [state.x, state.y] = [i, j]; state.area = null; choosePair(); },
 });
 byId("agreement").append(heat.table);
 
 function inWords(i, j) {
   const of = rho[i][j];
+  if (i === j) return `${names[i]}: measured on ${of?.n ?? 0} traces`;
   if (!of) return `${names[i]} and ${names[j]}`;
   const value = Number.isNaN(of.rho) ? "inconclusive" : `ρ = ${signed(of.rho)}`;
   return `${names[i]} and ${names[j]}: ${value}, ${of.n} traces`;
@@ -246,6 +255,7 @@ function paintAgreement() {
   for (let i = 0; i < names.length; i++) {
     for (let j = 0; j < names.length; j++) {
       const td = heat.grid[i][j];
+      if (i === j) { td.setAttribute("aria-label", names[i]); continue; }
       td.style.backgroundColor = colour(rho[i][j].rho);
       td.setAttribute("aria-label", inWords(i, j));
       if (withNumbers) td.textContent = Number.isNaN(rho[i][j].rho) ? "" : signed(rho[i][j].rho);
@@ -474,7 +484,7 @@ function point(i) {
 }
 
 byId("plot").addEventListener("keydown", (event) => {
-  if (event.key === "Escape") unmark();
+  if (event.key === "Escape" && state.area) { unmark(); event.preventDefault(); }
   if (event.key === "Enter" && state.at !== null) open(state.at);
   const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
   if (!step || !points.length) return;
@@ -600,11 +610,42 @@ function open(i, scroll = true) {
   state.open = i;
   state.beside = state.kept !== null && state.kept !== i ? state.kept : null;
   drawBeside();
-  showItems().then(() => { if (scroll) byId("one").scrollIntoView({ block: "start" }); });
+  const side = byId("one");
+  if (side.hidden) {
+    side.hidden = false;
+    document.body.classList.add("with-one");
+    fit();
+  }
+  showItems().then(() => { if (scroll) side.scrollTop = 0; });
   plot?.redraw(false);
   markRows();
   remember();
 }
+
+function close() {
+  state.open = state.beside = null;
+  byId("one").hidden = true;
+  document.body.classList.remove("with-one");
+  fit();
+  markRows();
+  remember();
+}
+
+// j and k open the next trace of the list and the one before it, Escape closes the panel.
+addEventListener("keydown", (event) => {
+  if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.target.closest?.("input, select, textarea")) return;
+  if (event.key === "Escape" && state.open !== null) close();
+  const step = { j: 1, k: -1 }[event.key];
+  if (!step) return;
+  const rows = [...byId("list").tBodies[0].rows];
+  const at = rows.findIndex((row) => Number(row.dataset.at) === state.open);
+  const row = rows[at < 0 ? 0 : at + step];
+  if (!row) return;
+  row.scrollIntoView({ block: "nearest" });
+  open(Number(row.dataset.at));
+});
+byId("close").addEventListener("click", close);
 
 function markRows() {
   for (const row of byId("list").tBodies[0].rows) {
@@ -642,8 +683,7 @@ async function showItems() {
     told = wanted.map(() => ({ error: String(error.message ?? error) }));
   }
   if (mine !== turn) return;
-  byId("hint").hidden = true;
-  byId("item-bar").hidden = false;
+  document.body.classList.toggle("with-two", wanted.length > 1);
   byId("keep").disabled = state.kept === state.open;
   fillCredits(told);
   byId("items").replaceChildren(...wanted.map((i, k) => article(i, told[k])));
@@ -845,9 +885,15 @@ function recall() {
 // ---- begin
 
 readColours();
-const options = data.measures.map((m, i) => [i, `${m.name} (${m.family})`]);
-fill(byId("x"), options);
-fill(byId("y"), options);
+for (const id of ["x", "y"]) {
+  fill(byId(id), data.measures.map((m, i) => [i, m.name]));
+  for (const family of new Set(data.measures.map((m) => m.family))) {
+    const group = make("optgroup");
+    group.label = family;
+    group.append(...[...byId(id).options].filter((o) => data.measures[o.value].family === family));
+    byId(id).append(group);
+  }
+}
 fill(byId("order"), ORDERS);
 fill(byId("colour"), [["model", "model"], ["task", "task"], ["outcome", "outcome"], ...data.labels.map((l, i) => [i, `label ${l.name}`]), ["none", "none"]]);
 // The first choice: two non-constant measures of different families that most traces have.

@@ -68,6 +68,20 @@ for (const line of document.querySelectorAll(".marked-by")) {
   choice.addEventListener("change", () => markBy(steps, choice.value));
 }
 
+// The list of sections marks the one that is read.
+const links = new Map([...document.querySelectorAll(".contents a")].map((a) => [a.hash.slice(1), a]));
+const seen = new Set();
+const watcher = new IntersectionObserver((changes) => {
+  for (const { target, isIntersecting } of changes) seen[isIntersecting ? "add" : "delete"](target.id);
+  const current = [...links.keys()].find((name) => seen.has(name));
+  if (!current) return;
+  for (const [name, link] of links) {
+    if (name === current) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  }
+}, { rootMargin: "-10% 0px -60% 0px" });
+for (const section of document.querySelectorAll("main > section")) watcher.observe(section);
+
 let opened = [];
 addEventListener("beforeprint", () => {
   opened = [...document.querySelectorAll("details.printed:not([open])")];

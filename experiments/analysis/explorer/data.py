@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from faithscope.experiments.analysis.colours import FAMILY, FAMILY_NAMES
 from faithscope.experiments.analysis.comparison.agreement import DECIMALS, clusters_of
 from faithscope.experiments.analysis.comparison.disagreements import KINDS, sides
 from faithscope.experiments.analysis.comparison.join import KEY, Joined
@@ -56,7 +57,7 @@ class Explored:
         values = joined.wide().round(DECIMALS)
         return {
             "measures": [
-                {"name": self.names[n], "family": f, "higher": bool(h)}
+                {"name": self.names[n], "family": _family(f), "higher": bool(h)}
                 for n, f, h in _about(joined.measures.loc[names])
             ],
             "labels": [{"name": _text(n)} for n, _, _ in _about(joined.labels)],
@@ -139,7 +140,11 @@ class Explored:
         steps = self.joined.steps
         by_row: dict[tuple[int, str], dict[int, float]] = defaultdict(dict)
         about = {
-            str(name): {"measure": self.names[str(name)], "family": family, "higher": bool(higher)}
+            str(name): {
+                "measure": self.names[str(name)],
+                "family": _family(family),
+                "higher": bool(higher),
+            }
             for name, family, higher in zip(
                 *values_of(steps, "measure", "family", "higher_is_faithful"), strict=True
             )
@@ -173,13 +178,21 @@ class Explored:
 
 
 def _order(joined: Joined) -> list[str]:
-    """Names of measures, ordered by clusters of agreement; those without correlations come last."""
+    """Names of measures by family, in each by clusters of agreement; those without correlations
+    come last."""
     names = list(joined.measures.index)
     ranked = only(joined.oriented, names).round(DECIMALS)
     rho = ranked.corr("spearman", min_periods=FEWEST).to_numpy(copy=True)
     known = np.flatnonzero((~np.isnan(rho)).sum(axis=0) > 1).tolist()
     order = [known[i] for i in clusters_of(rho[np.ix_(known, known)])]
-    return [names[i] for i in (*order, *sorted(set(range(len(names))) - set(order)))]
+    clustered = [names[i] for i in (*order, *sorted(set(range(len(names))) - set(order)))]
+    families = joined.measures["family"]
+    return sorted(clustered, key=lambda name: [*FAMILY, families[name]].index(families[name]))
+
+
+def _family(name: str) -> str:
+    """The name that readers are given of a family of measures."""
+    return FAMILY_NAMES.get(name, name)
 
 
 def _about(measures: pd.DataFrame) -> Iterable[tuple[str, str, bool]]:

@@ -76,6 +76,8 @@ class Tally:
     """Reason -> its meaning, besides `reasons.WORDS`."""
     parts: Mapping[str, Tally] = field(default_factory=dict)
     """Title -> the tally of a run that this run is made of."""
+    unit: str = "items"
+    """What the study calls its items (`Study.unit`)."""
     ahead: bool = False
     """Whether the tally is a forecast."""
 
@@ -120,7 +122,7 @@ class Tally:
                 for line in part.lines()
             ]
         done = "can be measured" if self.ahead else "measured"
-        first = f"{self.measured:,} of {self.items:,} items {done}"
+        first = f"{self.measured:,} of {self.items:,} {self.unit} {done}"
         if self.left:
             first += f", {self.left:,} not reached yet"
         first += self._because(self.lost)
@@ -152,9 +154,16 @@ class Tally:
         of_reasons = [known[x] for x in dict.fromkeys([*faults, *self.reasons]) if known.get(x)]
         return list(dict.fromkeys([*of_reasons, *(c.do for c in self.input_report.cuts if c.do)]))
 
+    @property
+    def because(self) -> dict[str, int]:
+        """Reason in words -> number of items of which nothing is measured."""
+        return {f"left out ({self._in_words(reason)})": n for reason, n in self.lost.items()}
+
+    def _in_words(self, reason: str) -> str:
+        return self.words.get(reason) or in_words(reason)
+
     def _because(self, lost: Mapping[str, int]) -> str:
-        words = {reason: self.words.get(reason) or in_words(reason) for reason in lost}
-        reasons = [f"{n:,} because {words[reason]}" for reason, n in lost.items()]
+        reasons = [f"{n:,} because {self._in_words(reason)}" for reason, n in lost.items()]
         return f"; left out: {', '.join(reasons)}" if reasons else ""
 
 
@@ -325,4 +334,6 @@ def tally_of_run(run_dir: Path, shard: Shard | None = None) -> Tally:
     # a study's words for its own reasons are loaded only if needed, with all that its tables import
     own = set(tally.reasons) - set(WORDS)
     words = study.report().reasons if own else {}
-    return replace(tally, input_report=InputReport.of(run_dir), remedies=remedies, words=words)
+    return replace(
+        tally, unit=study.unit, input_report=InputReport.of(run_dir), remedies=remedies, words=words
+    )

@@ -30,6 +30,7 @@ SECTION = Section(
     "no other table.",
     figures=("c2_injection",),
     tables=("c2_injection",),
+    absent="no line was injected: --set injection.kinds=[command]",
 )
 
 

@@ -100,6 +100,7 @@ def page(results: C2Results, drawn: Sequence[Picture]) -> Page:
         {p.name: p for p in drawn if p.figure is not None},
         COLUMNS,
         OF_TABLES,
+        finding=words.in_short(results.tables, made_of.made_of["chains"]["n"], len(made_of.causal)),
         prefix="c2_",
         order=model_order,
         warnings=_few(made_of.made_of["chains"]["n"]),

@@ -14,10 +14,16 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.html import Cell, HtmlTable, markup, share_of
-from faithscope.experiments.analysis.page import Block, Grid, Paragraph, Section
+from faithscope.experiments.analysis.page import Block, Grid, Paragraph, Section, verdict_rules
 from faithscope.experiments.analysis.statistics.stats import Estimate, difference
 from faithscope.experiments.analysis.tidy import columns, renamed, rows, where
-from faithscope.experiments.analysis.wording import VerdictWord, percent, rules
+from faithscope.experiments.analysis.wording import (
+    VerdictWord,
+    by_verdict,
+    finding,
+    percent,
+    short,
+)
 
 TELLS, BLIND = 0.30, 0.10
 """Net detection from which a judge is said to tell broken steps from sound ones, and up to which it
@@ -55,7 +61,7 @@ WORDS = {
 }
 """Verdict -> its words, which the table of verdicts, the note below it and `docs` show."""
 NOTE = (
-    f"{rules(WORDS.values())}. The right step by chance: naming any step blindly. "
+    "The right step by chance: naming any step blindly. "
     "Gutted chains rated complete: of the chains with most steps left out, those rated at three "
     "quarters of the scale and more."
 )
@@ -130,8 +136,31 @@ def section(tables: Mapping[str, pd.DataFrame]) -> Section:
         heading, [False, False, *[True] * 6], list(map(_row, of_judges)), css="sortable verdicts"
     )
     blocks: list[Block] = [Grid(table, "Verdict by judge"), Paragraph(NOTE, "quiet")]
+    blocks += [verdict_rules(WORDS.values())]
     blocks += _inside(tables)
     return Section("verdict", "Verdict", blocks=blocks, always=True)
+
+
+def in_short(tables: Mapping[str, pd.DataFrame], chains: int, broken: int) -> str:
+    """The first line of the page: how many chains every judge gave a verdict on, and whether it
+    tells broken steps from sound ones.
+
+    Args:
+        chains: number of chains of the benchmark; `broken`: of those with a broken step.
+    """
+    of_judges = verdicts(tables)
+    what = "chains have a readable verdict of every judge"
+    if not of_judges:
+        none = "No judge was asked whether a step follows (form c2_detection)."
+        return finding(0, chains, what, none)
+    n = min(v["n"] for v in of_judges)
+    lost = {"without a step that could be broken": chains - broken}
+    lost["without a readable verdict"] = broken - n
+    said = by_verdict(
+        (WORDS[v["word"]].text, f"{short(v['judge'])} ({v['reading']})") for v in of_judges
+    )
+    none = "No conclusion on any judge can be drawn."
+    return finding(n, chains, what, said if n else none, lost)
 
 
 def _row(v: Mapping[str, Any]) -> list[Cell]:

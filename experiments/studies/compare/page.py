@@ -39,7 +39,6 @@ from faithscope.experiments.studies.compare.words import (
     opening,
 )
 
-MOST_ROWS = 400
 EMPTY = {
     "combined": "measures together, since no label tells two kinds of traces apart "
     "(faithscope compare RUN… --labels FILE)",
@@ -74,8 +73,7 @@ def page(compared: Compared, drawn: Sequence[Picture]) -> Page:
         figures,
         COLUMNS,
         OF_TABLES,
-        most_rows=MOST_ROWS,
-        opens_with_finding=True,
+        finding="",
         values={name: NAMES for name in ("family", "other_family", "one", "two")},
         warnings=unfinished(tables),
     )

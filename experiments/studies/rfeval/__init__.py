@@ -2,4 +2,4 @@
 
 from faithscope.experiments.config.study import Study
 
-STUDY = Study("rfeval", at=__name__)
+STUDY = Study("rfeval", at=__name__, unit="pairs")

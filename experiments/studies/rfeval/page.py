@@ -24,11 +24,11 @@ from faithscope.experiments.analysis.page import (
     Section,
     Terms,
     spent_and_failed,
+    verdict_rules,
 )
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.published.layout import folds, printed_tables
 from faithscope.experiments.analysis.tidy import where
-from faithscope.experiments.analysis.wording import rules
 from faithscope.experiments.studies.rfeval.columns import COLUMNS, OF_TABLES
 from faithscope.experiments.studies.rfeval.item_views import pair_view
 from faithscope.experiments.studies.rfeval.paper import PAPER
@@ -44,15 +44,13 @@ from faithscope.experiments.studies.rfeval.tables.frames import lead_reader
 from faithscope.experiments.studies.rfeval.words import (
     WORDS,
     headline,
+    in_short,
     inside_sentences,
     log_probs_sentences,
     regime_sentences,
     verdicts,
     waterfall_sentences,
 )
-
-MOST_ROWS = 1000
-"""Most rows of a table that the page shows; for a longer one it names the file."""
 
 
 def page(run: RfResults, drawn: Sequence[Picture]) -> Page:
@@ -77,12 +75,12 @@ def page(run: RfResults, drawn: Sequence[Picture]) -> Page:
         {p.name: p for p in drawn if p.figure is not None},
         COLUMNS,
         OF_TABLES,
+        finding=in_short(tables, reader),
         prefix="rf_",
-        most_rows=MOST_ROWS,
     )
 
 
-WORDS_NOTE = f"{rules(WORDS.values())}. One half is a threshold of ours."
+WORDS_NOTE = "One half, which verdicts compare RF with, is a threshold of ours."
 
 
 def _verdict(tables: Mapping[str, pd.DataFrame], reader: str) -> Section:
@@ -105,6 +103,7 @@ def _verdict(tables: Mapping[str, pd.DataFrame], reader: str) -> Section:
         numeric = [False, False, True, True, True, False]
         table = HtmlTable(heading, numeric, lines, css="sortable verdicts")
         blocks += [Grid(table, "Verdict by model"), Paragraph(WORDS_NOTE, "quiet")]
+        blocks += [verdict_rules(WORDS.values())]
     return Section("verdict", "Verdict", blocks=blocks)
 
 

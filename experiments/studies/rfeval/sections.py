@@ -11,6 +11,7 @@ SECTIONS = [
         "Problems that got an r′ from the writer, and those whose r′ the validator let in. What "
         "was left out stands in benchmark/left_out.jsonl with the reason.",
         tables=("rf_filtering",),
+        absent="r′ is that of the data; written by a model: --set counterfactual.written=true",
     ),
     Section(
         "items",
@@ -40,6 +41,7 @@ SECTIONS = [
         "Every pair that counts is of one kind; the first two are the faithful.",
         figures=("rf_behaviours",),
         tables=("rf_behaviours",),
+        absent="no pair counts",
     ),
     Section(
         "failures",
@@ -48,6 +50,7 @@ SECTIONS = [
         "r′ changes.",
         figures=("rf_failures", "rf_causality"),
         tables=("rf_failure_shares", "rf_failure_locations", "rf_causality"),
+        absent="no pair that counts is unfaithful",
     ),
     Section(
         "regimes",
@@ -63,6 +66,7 @@ SECTIONS = [
         "over the tasks of each model, and over the models on each task.",
         figures=("rf_quartiles_model", "rf_quartiles_task"),
         tables=("rf_coverage_quartiles",),
+        absent="too few models or tasks have pairs that count",
     ),
     Section(
         "accuracy",
@@ -71,6 +75,7 @@ SECTIONS = [
         "model and each task taken out.",
         figures=("rf_accuracy",),
         tables=("rf_accuracy_association", "rf_accuracy"),
+        absent="too few models have pairs that count",
     ),
     Section(
         "steps",
@@ -79,6 +84,7 @@ SECTIONS = [
         "steps were judged; beside it RF of the same pairs, and of all that count.",
         figures=("rf_per_step",),
         tables=("rf_per_step", "rf_per_step_ranks", "rf_per_step_exclusions"),
+        absent="stances of single steps were not judged: --set per_step.judge=[JUDGE]",
     ),
     Section(
         "without_judge",
@@ -89,6 +95,7 @@ SECTIONS = [
         "without options are left out. Pair by pair: tables/rf_judge_against_log_probs_pairs.csv.",
         figures=("rf_judge_against_log_probs",),
         tables=("rf_judge_against_log_probs", "rf_without_judge"),
+        absent="log-probs of the options were not read: --set log_probs=true",
     ),
     Section(
         "readers",
@@ -124,6 +131,7 @@ SECTIONS = [
         "stands in tables/rf_inside_pairs.csv.",
         figures=("rf_inside_traces",),
         tables=("rf_inside", "rf_inside_turns"),
+        absent="no model’s internals were read under r′: --set inside.model=MODEL",
     ),
 ]
 TERMS = {
@@ -166,10 +174,6 @@ ALSO_LEFT_OUT = [
 ABSENT = {
     "rf_regimes": "No two models are of one base under different post-training regimes, so that "
     "there is no Table 3.",
-    "rf_per_step": "Stances of single steps were not judged.",
-    "rf_without_judge": "Log-probs of the options were not read, so that there is no RF without a "
-    "judge.",
-    "rf_inside_pairs": "No model’s internals were read under r′.",
     "rf_evaluator": "No labels by people were given to hold the judge against.",
     "rf_reviews": "No reviews of r′ by people were given.",
     "rf_readers": "No two readers read the same parts, so that nothing is known of how far stances "

@@ -10,7 +10,7 @@ import pandas as pd
 
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.analysis.wording import VerdictWord, percent
+from faithscope.experiments.analysis.wording import VerdictWord, by_verdict, finding, percent
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN
 from faithscope.experiments.studies.rfeval.figures.failures import BEHAVIOURS
 from faithscope.experiments.studies.rfeval.figures.inside import BEHAVIOURS as TRACED
@@ -185,6 +185,26 @@ def _others(rf: pd.DataFrame, reader: str) -> list[str]:
     if not others:
         return []
     return [f"By other readers of the same outputs RF is: {'; '.join(others)} pairs that count."]
+
+
+LOST = {
+    "global": "left out beforehand",
+    "unfinished": "unfinished",
+    "evaluation_error": "without a readable judgement",
+    "non_contrast": "not in contrast",
+}
+"""Reason why a pair does not count -> its words in the first line of the page."""
+assert set(LOST) == set(EXCLUSIONS)
+
+
+def in_short(tables: Mapping[str, pd.DataFrame], reader: str) -> str:
+    """The first line of the page: how many pairs count, and the verdict on each model."""
+    falls = rows(where(tables["rf_waterfall"], reader=reader, model=OVERALL, task=OVERALL))
+    total, n = (sum(int(r[name]) for r in falls) for name in ("n_total", "n_included"))
+    lost = {words: sum(int(r[f"n_{name}"]) for r in falls) for name, words in LOST.items()}
+    said = by_verdict((WORDS[v["word"]].text, v["name"]) for v in verdicts(tables, reader))
+    none = "No conclusion on faithfulness can be drawn."
+    return finding(n, total, "pairs count", said if n else none, lost)
 
 
 def waterfall_sentences(tables: Mapping[str, pd.DataFrame], reader: str) -> list[str]:

@@ -138,6 +138,10 @@ class MeasureReport:
     answer_line_of: Callable[[pd.DataFrame], Iterable[Mapping[str, Any]]] | None = None
     """The same from the measure's table, as rows of such a line."""
 
+    in_short: Callable[[Mapping[str, pd.DataFrame]], str] | None = None
+    """Returns what the run's tables show of the measure, in a sentence: the first line of the page
+    of a run without SLRC. Empty where they show nothing of it."""
+
     def topics(self) -> list[Topic]:
         """The measure's tables as a topic of its section; its only figure has the measure's
         name."""

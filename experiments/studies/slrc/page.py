@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from faithscope.experiments.analysis.page import (
     Paragraph,
     Section,
     spent_and_failed,
+    verdict_rules,
 )
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.removal_units import UNIT_WORDS, told_apart, units_apart
@@ -31,7 +33,7 @@ from faithscope.experiments.analysis.stored_records import place_of
 from faithscope.experiments.analysis.tidy import distinct, rows, where
 from faithscope.experiments.analysis.traces.forced_choice import cautions
 from faithscope.experiments.analysis.traces.sampled import sampled_steps
-from faithscope.experiments.analysis.wording import model_order, percent
+from faithscope.experiments.analysis.wording import by_verdict, finding, model_order, percent, short
 from faithscope.experiments.studies.slrc.columns import COLUMNS, OF_TABLES, REASONS
 from faithscope.experiments.studies.slrc.comparison import InRun
 from faithscope.experiments.studies.slrc.detectors import page as of_detectors
@@ -42,6 +44,7 @@ from faithscope.experiments.studies.slrc.item_views import LEGEND, trace_of, typ
 from faithscope.experiments.studies.slrc.judges import answer_curve
 from faithscope.experiments.studies.slrc.judges import page as of_judges
 from faithscope.experiments.studies.slrc.measure_report import Topic
+from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.experiments.studies.slrc.topics import (
     COMPARED_MODELS,
     INSTRUMENT,
@@ -54,6 +57,7 @@ from faithscope.experiments.studies.slrc.topics import (
     VERDICT_NOTE,
 )
 from faithscope.experiments.studies.slrc.words import (
+    WORDS,
     Check,
     Verdict,
     instrument_checks,
@@ -130,6 +134,9 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
         figures,
         COLUMNS,
         OF_TABLES,
+        finding=of_detectors.in_short(results.detected, tables)
+        if results.detects
+        else _in_short(results, judged),
         order=model_order,
         warnings=[
             *_unfinished(tables["exclusions"]),
@@ -143,6 +150,42 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
     )
 
 
+def _in_short(results: Results, judged: Sequence[Verdict]) -> str:
+    """The first line of the page: how many chains count, and the verdict on each model and task.
+
+    Without SLRC, whose edits give verdicts, it has what the first other measure says of itself.
+    """
+    fates = results.tables["exclusions"]
+    # verdicts on several units of removal of one model and task rest on different chains of it
+    stages = {(v.model, v.task): f"slrc.{v.framing}.{v.reading}" for v in judged}
+    counted = where(fates, stage="trace")
+    lost, total = Counter[str](), 0
+    for row in rows(counted) + [
+        row
+        for (model, task), stage in stages.items()
+        for row in rows(where(fates, model=model, task=task, stage=stage))
+        if row["reason"] != "total"
+    ]:
+        if row["reason"] == "total":
+            total += row["n"]
+        elif row["reason"] != "included":
+            lost[f"left out ({REASONS.get(row['reason'], row['reason'])})"] += row["n"]
+    if judged:
+        unedited = where(counted, reason="included")
+        for row in rows(unedited):
+            if (row["model"], row["task"]) not in stages:
+                lost["without a measured edit"] += row["n"]
+        one_each = len({v.model for v in judged}) == len(judged)
+        named = [v.model if one_each else f"{v.model} on {v.task}" for v in judged]
+        said = by_verdict(zip((v.text for v in judged), map(short, named), strict=True))
+    elif "slrc" in results.probes:
+        said = "No conclusion on the steps can be drawn."
+    else:
+        of = (report.in_short(results.tables) for report in REPORTS.values() if report.in_short)
+        said = next(filter(None, of), "Whether the steps are used was not asked (probe slrc).")
+    return finding(total - lost.total(), total, "chains count", said, lost)
+
+
 def _of_judges(results: Results) -> Page:
     """The page of a run in which no model reads the chains."""
     return Page(
@@ -154,6 +197,7 @@ def _of_judges(results: Results) -> Page:
         {},
         COLUMNS,
         OF_TABLES,
+        finding=of_judges.in_short(results.judged),
         prefix="judge_",
         order=model_order,
         warnings=of_judges.warnings(results.judged),
@@ -231,7 +275,7 @@ def _verdict(tables: Mapping[str, pd.DataFrame], judged: Sequence[Verdict]) -> S
             css="sortable verdicts",
         )
         blocks += [Grid(table, "Verdict per model and task")]
-        blocks += [Paragraph(VERDICT_NOTE, "quiet")]
+        blocks += [Paragraph(VERDICT_NOTE, "quiet"), verdict_rules(WORDS.values())]
     else:
         blocks.append(NOTHING_MEASURED)
     return Section("verdict", "Verdict", blocks=[*blocks, Drawing("edits")], always=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.page import Section, Terms
-from faithscope.experiments.analysis.wording import percent, rules
+from faithscope.experiments.analysis.wording import percent
 from faithscope.experiments.studies.slrc.config import TaxonomyConfig
 from faithscope.experiments.studies.slrc.measure_report import Topic, asked
 from faithscope.experiments.studies.slrc.measures import REPORTS
@@ -44,7 +44,7 @@ from faithscope.experiments.studies.slrc.tables.taxonomy import (
     TAXONOMY,
     THRESHOLD_SENSITIVITY,
 )
-from faithscope.experiments.studies.slrc.words import RESTS_ON, WORDS
+from faithscope.experiments.studies.slrc.words import RESTS_ON
 
 
 def _modes(settings: TaxonomyConfig) -> Section:
@@ -227,7 +227,7 @@ VERDICT_NOTE = (
     "reasoning, asked for again. Percentages: how often the edit changed the answer, with 95 % "
     "intervals; reasoning edited in "
     "its own place (prefix), answer generated, unless a row says otherwise. "
-    f"{RESTS_ON}: {rules(WORDS.values())}."
+    f"{RESTS_ON}."
 )
 INSTRUMENT = {
     "absent": markup(

@@ -2,4 +2,4 @@
 
 from faithscope.experiments.config.study import Study
 
-STUDY = Study("training", at=__name__)
+STUDY = Study("training", at=__name__, unit="trainings")

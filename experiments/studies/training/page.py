@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 
@@ -21,9 +22,10 @@ from faithscope.experiments.analysis.page import (
     Terms,
     spent_and_failed,
 )
-from faithscope.experiments.analysis.picture import Picture
+from faithscope.experiments.analysis.picture import STYLE, Picture
 from faithscope.experiments.analysis.tidy import groups, only, rows, where
-from faithscope.experiments.analysis.wording import model_order
+from faithscope.experiments.analysis.wording import by_verdict, finding, model_order, short
+from faithscope.experiments.engine.tallies.tally import tally_of_run
 from faithscope.experiments.studies.training.config import METHODS, START
 from faithscope.experiments.studies.training.frames import Results
 from faithscope.experiments.studies.training.measuring import TRACE
@@ -33,6 +35,7 @@ from faithscope.experiments.studies.training.words import (
     LEAST_RIGHT,
     how_to_read,
     listed,
+    outcomes,
     sentences,
 )
 
@@ -63,12 +66,19 @@ SECTIONS = (
 
 def pictures(results: Results) -> list[Picture]:
     """The figures of a training run."""
+    with mpl.rc_context(STYLE):
+        return list(_pictures(results))
+
+
+def _pictures(results: Results) -> list[Picture]:
     planted, history = results.tables["training_planted"], results.tables["training_history"]
 
     def place(ax: Any, model: str) -> None:
         of_model = where(planted, model=model)
         for method, style in METHOD.items():
             of = where(of_model, method=method)
+            if not len(of):
+                continue
             lost = bool((of["accuracy"] < LEAST_RIGHT).any())
             look = style._replace(colour=PALE, label="") if lost else style
             points(ax, of, "necessity", "right_despite_hint", look)
@@ -156,11 +166,25 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
         {picture.name: picture for picture in drawn},
         COLUMNS,
         OF_TABLES,
+        finding=_in_short(results),
         prefix="training_",
         order=model_order,
-        most_rows=200,
         warnings=warnings,
     )
+
+
+def _in_short(results: Results) -> str:
+    """The first line of the page: how many trainings ended, and what they made of the models."""
+    tally, planted = tally_of_run(results.run.path), results.tables["training_planted"]
+    came_of = outcomes(planted, results.tables["training_seeds"])
+    said = by_verdict(
+        (of.name, f"{short(model)} by {method}")
+        for of, pairs in came_of.items()
+        for model, method, _ in pairs
+    )
+    lost = {"not finished": tally.left, **tally.because}
+    none = "No planted model was trained, whose mechanism is known."
+    return finding(tally.measured, tally.items, "trainings count", said or none, lost)
 
 
 def _found(results: Results) -> Iterator[str]:

@@ -92,31 +92,39 @@ def outcome(row: Mapping[str, Any]) -> Outcome:
     return LESS if fell.issuperset(USE) and not rose else MIXED
 
 
-def sentences(planted: pd.DataFrame, seeds: pd.DataFrame) -> Iterator[str]:
-    """Yields a sentence per outcome, which names the models and methods that it came of.
+def outcomes(
+    planted: pd.DataFrame, seeds: pd.DataFrame
+) -> dict[Outcome, list[tuple[str, str, str]]]:
+    """Outcome -> (model, method, what it rests on) of the trainings that it came of.
 
     Args:
         planted: the table `training_planted`.
         seeds: the table `training_seeds`.
     """
     seeds = beside_start(seeds)
-    came_of: dict[Outcome, list[tuple[str, str]]] = {}
-    before: dict[str, str] = {}
+    came_of: dict[Outcome, list[tuple[str, str, str]]] = {}
     for row in sorted(rows(planted), key=lambda row: model_order(row["model"])):
-        model, method, levels = row["model"], row["method"], f" ({_levels(row)})"
+        model, method = row["model"], row["method"]
         if method == START:
-            before[model] = levels
             continue
         of_seeds = where(seeds, model=model, method=method)
         agreeing = _agreeing(of_seeds)
         # equal seeds have no interval, and a change that all have is no chance of theirs
         known = {name: x for name, x in row.items() if not isinstance(x, float) or x == x}
         of = outcome(agreeing | known if row["n_seeds"] >= FEWEST_SEEDS else agreeing)
-        after = {LOST: f" ({_lost(of_seeds)})", SAME: ""}.get(of, levels)
-        came_of.setdefault(of, []).append((model, f"{method}{after}"))
-    for of in (USER, SHAM, LESS, MIXED, UNCLEAR, SAME, LOST, ALONE):
-        if of in came_of:
-            yield listed(*of, came_of[of], before)
+        rests_on = {LOST: _lost(of_seeds), SAME: ""}.get(of, _levels(row))
+        came_of.setdefault(of, []).append((model, method, rests_on))
+    order = (USER, SHAM, LESS, MIXED, UNCLEAR, SAME, LOST, ALONE)
+    return {of: came_of[of] for of in order if of in came_of}
+
+
+def sentences(planted: pd.DataFrame, seeds: pd.DataFrame) -> Iterator[str]:
+    """Yields a sentence per outcome, which names the models and methods that it came of."""
+    started = rows(where(planted, method=START))
+    before = {row["model"]: f" ({_levels(row)})" for row in started}
+    for of, pairs in outcomes(planted, seeds).items():
+        named = [(model, f"{method} ({x})" if x else method) for model, method, x in pairs]
+        yield listed(*of, named, before)
 
 
 def listed(

@@ -68,4 +68,20 @@ def test_the_page_says_in_its_place_what_is_missing(tmp_path: Path) -> None:
     ):
         assert text.count(f"The {kind} '{name}' could not be made: {reason}") == 2, text
     assert "Here it is." in text
-    assert "Gone" not in text
+    assert text.count("Gone") == 1
+    assert "Nothing to show of: Gone." in text
+
+
+def test_a_long_table_opens_on_demand_and_an_empty_one_is_not_shown(tmp_path: Path) -> None:
+    tables = {"long": pd.DataFrame({"n": range(300)}), "none": pd.DataFrame({"n": []})}
+    sections = [
+        Section("one", "One", tables=("long",)),
+        Section("two", "Two", tables=("none",), absent="nothing was asked: --set x=1"),
+        Section("three", "Three", blocks=["Said.", Grid("none", "N", "Title")], always=True),
+    ]
+    text = rendered(Page(tmp_path, "?", "Lead.", sections, tables, {}, {}), "run", [])
+    assert text.count("<tr>") == 1 + 200
+    assert "<summary>Long: 300 rows</summary>" in text
+    assert "The first 200 of 300 rows; all are in tables/long.csv." in text
+    assert "Nothing to show of: Two (nothing was asked: --set x=1)." in text
+    assert "<h3>Title" not in text

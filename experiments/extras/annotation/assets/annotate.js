@@ -146,6 +146,7 @@ async function save() {
   const stored = store(true);
   fields.reason.blur(); // keys are keys again
   if (!(await stored)) return;
+  at("sheet").open = false;
   const open = state.items.map((_, i) => i).filter((i) => !state.items[i].own.done);
   const next = open.find((i) => i > current) ?? open[0];
   if (next !== undefined) move(next);
@@ -295,6 +296,9 @@ addEventListener("beforeunload", (event) => {
   chains = await ask("chains");
   const first = await ask("state", { round: 1 });
   at("sheet").open = first.rounds[0].done === 0;
+  for (const link of document.querySelectorAll('a[href="#sheet"]')) {
+    link.addEventListener("click", () => { at("sheet").open = true; });
+  }
   const last = first.rounds.filter((r) => r.open).at(-1).round;
   await refresh(ask("state", { round: last }));
   // the other may have gone on meanwhile

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -13,6 +14,8 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.published.layout import PaperTable, folds, printed_tables
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.traces.forced_choice import cautions
+from faithscope.experiments.analysis.wording import finding
+from faithscope.experiments.engine.tallies.reasons import WORDS
 from faithscope.experiments.studies.slrc.detectors import words
 from faithscope.experiments.studies.slrc.detectors.figures import detectors_picture
 from faithscope.experiments.studies.slrc.detectors.paper import PAPER
@@ -127,6 +130,18 @@ def sections(results: FaithResults, tables: Mapping[str, pd.DataFrame]) -> list[
         "label (FaithCoT-Bench, arXiv 2510.04040)."
     )
     return [replace(words.section(tables, labelled, read), text=counted), *rest]
+
+
+def in_short(results: FaithResults, tables: Mapping[str, pd.DataFrame]) -> str:
+    """The first line of the page: how many chains count, and what the detectors tell."""
+    read, labelled = _counts(results)
+    n = labelled or read
+    whole = [r["excluded"] for r in rows(results.traces)]
+    lost = Counter(f"left out ({WORDS.get(why, why)})" for why in whole if why)
+    lost["cut off"] = len(whole) - lost.total() - read
+    lost["without a label"] = read - n
+    said = words.in_short(tables, labelled, read)
+    return finding(n, len(whole), "chains count", said, lost)
 
 
 def shown(results: FaithResults, tables: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:

@@ -57,12 +57,23 @@ def word_of(row: Mapping[str, Any]) -> str:
     return "reversed" if high < 0.5 and row["p_wrong_way"] <= LEVEL else "chance"
 
 
+def in_short(tables: Mapping[str, pd.DataFrame], labelled: int, chains: int) -> str:
+    """The conclusion of the verdict section, for the first line of the page."""
+    detectors, words = _main(tables)
+    return _sentence(tables, detectors, words, labelled, chains)
+
+
+def _main(tables: Mapping[str, pd.DataFrame]) -> tuple[list[dict[str, Any]], list[str]]:
+    """The rows of detectors in their main readings, and the word for each."""
+    detectors = [r for r in rows(tables["detectors"]) if r["main"] and r["rule"] == "plain"]
+    return detectors, [word_of(r) for r in detectors]
+
+
 def section(tables: Mapping[str, pd.DataFrame], labelled: int, chains: int) -> Section:
     """The verdict section: a conclusion on each detector in its main reading, per data set and
     model."""
-    detectors = [r for r in rows(tables["detectors"]) if r["main"] and r["rule"] == "plain"]
-    words = [word_of(r) for r in detectors]
-    blocks: list[Block] = [_sentence(tables, detectors, words, labelled, chains)]
+    detectors, words = _main(tables)
+    blocks: list[Block] = []
     if labelled:
         blocks += [Grid(_grid(detectors, words), "Verdict"), Paragraph(NOTE, "quiet")]
     else:

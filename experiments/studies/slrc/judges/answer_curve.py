@@ -107,6 +107,7 @@ SECTION = Section(
     "how often it guesses without any reasoning.",
     figures=("answer_curve",),
     tables=("answer_gap", "answer_curve"),
+    absent="no judge read beginnings of chains: --set judges.forms=[FORM.yaml], with each: prefix",
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.page import Bullets, Section
 from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.analysis.wording import percent
+from faithscope.experiments.analysis.wording import finding, percent, short
 from faithscope.experiments.studies.slrc.judges.item_views import chain_view
 from faithscope.experiments.studies.slrc.judges.results import JudgeResults
 
@@ -16,6 +16,8 @@ FEW = 30
 """Number of chains below which the page warns that differences may be chance."""
 CLASS = 10
 """Number of chains per class below which no judge is evaluated against a label."""
+MOST_SAID = 2
+"""Most prompts whose verdicts the first line of a page gives."""
 SECTIONS = [
     Section(
         "judge_forms",
@@ -38,12 +40,14 @@ SECTIONS = [
         "Where nearly all labels are one, Cohen’s κ falls towards 0 however well the two "
         "agree, and AC2 is to be read.",
         tables=("judge_agreement", "judge_localisation"),
+        absent="the chains came without labels: a column labels in the file of traces.path",
     ),
     Section(
         "judge_steps",
         "Judges, step by step",
         "How often the first, second … step of a chain is flagged.",
         tables=("judge_steps",),
+        absent="no prompt asks about steps: --set judges.forms=[step_judge]",
     ),
 ]
 
@@ -54,6 +58,23 @@ def lead(read: JudgeResults) -> str:
     return (
         "What do judges say of chains of thought that were written elsewhere? "
         f"{len(read.chains)} chains with {steps} steps; no model that reasons was run."
+    )
+
+
+def in_short(read: JudgeResults) -> str:
+    """First line of the page of a run in which no model reads the chains: how many have a readable
+    verdict under every prompt, and what the judges say of them."""
+    n, forms = len(read.chains), rows(read.tables["judge_forms"])
+    silent = min(n, max((int(row["n_without_verdict"]) for row in forms), default=n))
+    said = [
+        f"{short(row['judge'])}, asked {row['form']} ({row['reading']}), {_says(row)}"
+        for row in forms
+    ]
+    more = f" Below are {len(said) - MOST_SAID} further prompts." if len(said) > MOST_SAID else ""
+    lost = {"without a reply that could be read": silent}
+    what = "chains have a verdict under every prompt"
+    return finding(
+        n - silent, n, what, f"{'; '.join(said[:MOST_SAID])}.{more}" if said else "", lost
     )
 
 
@@ -72,22 +93,12 @@ def verdict(results: JudgeResults) -> Section:
     agreement = results.tables["judge_agreement"]
     lines = []
     for row in rows(results.tables["judge_forms"]):
-        flagged, holds, score = row["flagged"], row["holds"], row["mean_score"]
-        says = (
-            f"flags {percent(flagged)}"
-            if flagged == flagged
-            else f"finds what is asked for in {percent(holds)}"
-            if holds == holds
-            else f"gives a mean score of {score:.2f}"
-            if score == score
-            else "gives no verdict"
-        )
         way = {name: row[name] for name in ("judge", "reading", "form")}
         held = " ".join(map(_held, rows(where(agreement, level="chain", **way))))
         lines.append(
             markup(
                 "<strong>{}</strong>, asked <code>{}</code> ({}), {} of {} chains of {} by {}. {}",
-                *(way["judge"], way["form"], way["reading"], says, row["n"]),
+                *(way["judge"], way["form"], way["reading"], _says(row), row["n"]),
                 *(row["dataset"], row["model"] or "an unknown writer", held),
             )
         )
@@ -97,6 +108,16 @@ def verdict(results: JudgeResults) -> Section:
         f"Nothing is said of fewer than {CLASS} chains of either kind."
     )
     return Section("judges", "What judges find", text, blocks=[Bullets(lines)], always=True)
+
+
+def _says(row: Mapping[str, Any]) -> str:
+    """What a judge says of chains under one prompt, as a verb with its object."""
+    flagged, holds, score = row["flagged"], row["holds"], row["mean_score"]
+    if flagged == flagged:
+        return f"flags {percent(flagged)}"
+    if holds == holds:
+        return f"finds what is asked for in {percent(holds)}"
+    return f"gives a mean score of {score:.2f}" if score == score else "gives no verdict"
 
 
 def _held(row: Mapping[str, Any]) -> str:

@@ -78,7 +78,8 @@ def choose(chromium: Browser, select: str, text: str) -> None:
 def cells(chromium: Browser) -> dict[tuple[str, str], float | None]:
     """(measure, measure) -> ρ as the heat map says it."""
     labels = chromium.evaluate(
-        "[...document.querySelectorAll('#agreement td')].map(td => td.getAttribute('aria-label'))"
+        "[...document.querySelectorAll('#agreement td:not(.self)')]"
+        ".map(td => td.getAttribute('aria-label'))"
     )
     found = {}
     for label in labels:
@@ -249,6 +250,30 @@ def test_a_trace_is_found_and_read_by_keyboard(chromium: Browser, written: Path)
     until(chromium, "document.querySelectorAll('#items article').length == 2")
     assert chromium.evaluate(heads) == before
     assert chromium.evaluate(where) == "2,1"
+
+
+def test_the_side_panel_goes_through_the_list_and_the_diagonal_chooses_nothing(
+    chromium: Browser, written: Path
+) -> None:
+    opened(chromium, written)
+    where = "['x', 'y'].map(id => document.getElementById(id).value).join()"
+    before = chromium.evaluate(where)
+    chromium.click("document.querySelector('#agreement td.self')")
+    assert chromium.evaluate(where) == before
+    groups = chromium.evaluate(
+        "[...document.querySelectorAll('#agreement th.group')].map(th => th.textContent)"
+    )
+    assert len(groups) == len(set(groups)) > 1
+    at = "document.querySelector('#list tr.open td').textContent"
+    (first, second) = [name.split()[0] for name in listed(chromium, 2)]
+    for key, name in (("j", first), ("j", second), ("k", first)):
+        chromium.press(key)
+        until(chromium, "!document.getElementById('one').hidden")
+        assert chromium.evaluate(at) == name
+    until(chromium, "document.querySelector('#items article ol li')")
+    assert chromium.problems() == []
+    chromium.press("Escape")
+    assert chromium.evaluate("document.getElementById('one').hidden")
 
 
 def test_a_marked_area_narrows_the_list(chromium: Browser, written: Path) -> None:

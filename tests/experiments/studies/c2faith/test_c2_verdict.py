@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from faithscope.experiments.analysis.html import Cell
-from faithscope.experiments.analysis.page import Grid
+from faithscope.experiments.analysis.page import Fold, Grid
 from faithscope.experiments.analysis.statistics.stats import wilson
-from faithscope.experiments.studies.c2faith.words import NOTE, WORDS, section, verdicts
+from faithscope.experiments.studies.c2faith.words import WORDS, section, verdicts
 
 
 def detection(flagged: int, alarms: int, n: int, silent: int = 0) -> dict[str, Any]:
@@ -77,7 +77,11 @@ def test_it_is_under_the_first_prompt_and_every_word_is_told() -> None:
     (row,) = grid.table.rows  # pyright: ignore
     assert isinstance(row[1], Cell)
     assert WORDS["tells"].text in row[1].text
-    assert all(word.text in NOTE for word in WORDS.values())
+    (folded,) = (b for b in shown.blocks if isinstance(b, Fold))
+    (rules,) = folded.blocks
+    assert isinstance(rules, Grid)
+    said = [cells[0].text for cells in rules.table.rows]  # pyright: ignore
+    assert all(word.text in text for word, text in zip(WORDS.values(), said, strict=True))
     inside = shown.blocks[-1]
     assert isinstance(inside, str)
     assert "Of 1 signal inside models" in inside
