@@ -265,7 +265,7 @@ def rendered(page: Page, name: str, account: Sequence[str], closing: Sequence[Se
     """
     whole = [(section, _blocks(section, page.prefix)) for section in page.sections]
     shown = [(s, blocks) for s, blocks in whole if s.always or _stands(blocks, page)]
-    left = [s for s, blocks in whole if not (s.always or _stands(blocks, page))]
+    left = [(s, blocks) for s, blocks in whole if not (s.always or _stands(blocks, page))]
     sections = [
         *((section, _section(section, blocks, page)) for section, blocks in shown),
         *((section, _html(section, page)) for section in closing),
@@ -278,14 +278,15 @@ def rendered(page: Page, name: str, account: Sequence[str], closing: Sequence[Se
         name=name,
         sections=sections,
         warnings=warnings,
-        empty=[_why_empty(section, page) for section in left],
+        empty=[_why_empty(section, blocks, page) for section, blocks in left],
     )
 
 
-def _why_empty(section: Section, page: Page) -> str:
+def _why_empty(section: Section, blocks: Sequence[Block], page: Page) -> str:
     """A section that is left out, with the reason why the run has nothing to show in it."""
-    figures = (page.figures[name].absent for name in section.figures if name in page.figures)
-    reasons = [section.absent] if section.absent else [x for x in figures if x]
+    drawn = (b.name for b in blocks if isinstance(b, Drawing) and isinstance(b.name, str))
+    figures = (page.figures[name].absent for name in drawn if name in page.figures)
+    reasons = [section.absent] if section.absent else dict.fromkeys(filter(None, figures))
     return section.title + (f" ({' '.join(reasons).rstrip('.')})" if reasons else "")
 
 
