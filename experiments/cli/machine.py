@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -28,8 +29,10 @@ def init(
     """
     from faithscope.experiments.config.shipped import copy_to
 
-    for path in copy_to(out.expanduser(), configs or ()):
+    copies = copy_to(out.expanduser(), configs or ())
+    for path in copies:
         to_output(path)
+    print(f"to run a copy, give its path: faithscope run {copies[0]}", file=sys.stderr)
     return 0
 
 

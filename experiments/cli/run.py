@@ -195,11 +195,14 @@ def carry_out(
     """
     with gc_paused():
         from faithscope.experiments.config.load import asked_of, load_config
+        from faithscope.experiments.config.shipped import edited_copy
         from faithscope.experiments.engine.planfile import parse_shard
         from faithscope.experiments.engine.run import check_model, plan, work_through
 
         loaded = load_config(config, overrides)
         shard = parse_shard(*part)
+        if copy := edited_copy(config):
+            say(f"note: this is the shipped config {config}; your copy is run by its path, {copy}")
         for line in loaded.notes:
             say(f"note: {line}")
         if dry_run:

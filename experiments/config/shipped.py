@@ -51,6 +51,15 @@ def is_shipped(path: Path) -> bool:
     return path.resolve().is_relative_to(FOLDER.resolve())
 
 
+def edited_copy(given: str | Path) -> Path | None:
+    """The copy of a shipped config in the working folder, as `copy_to` names it, where a shipped
+    config is given by its name and that copy differs from it."""
+    copy = Path("configs", f"{given}.yaml")
+    if not is_shipped(path := config_path(given)) or not copy.is_file():
+        return None
+    return None if copy.read_bytes() == path.read_bytes() else copy
+
+
 def summary(name: str) -> str:
     """Summary of a shipped config: its first line, which is a comment."""
     with (FOLDER / f"{name}.yaml").open(encoding="utf-8") as file:

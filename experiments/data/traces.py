@@ -211,10 +211,13 @@ def trace_of(
 def exclusion(trace: Trace) -> str | None:
     """Why a trace cannot be probed; None if it can.
 
-    `empty_generation`: nothing was written. `reasoning_unclosed`: a think block that the token
-    limit cut off. `fewer_than_2_steps`: SLRC, section 4.1. An answer that does not parse excludes
-    no trace: every probe asks for its own baseline.
+    `empty_generation`: nothing was written. `empty_chain`: the file of a given chain has no text
+    of it. `reasoning_unclosed`: a think block that the token limit cut off. `fewer_than_2_steps`:
+    SLRC, section 4.1. An answer that does not parse excludes no trace: every probe asks for its own
+    baseline.
     """
+    if trace.origin.given is not None and not "".join(trace.pieces).strip():
+        return "empty_chain"
     if not trace.reasoning_ids and not trace.tail_ids:
         return "empty_generation"
     if is_marked(trace) and not trace.tail_ids:

@@ -34,7 +34,14 @@ from faithscope.experiments.data.tasks.sources.options import (
     short,
     stated_kind,
 )
-from faithscope.experiments.data.tasks.sources.rows import SourceRow, cell, has, usable
+from faithscope.experiments.data.tasks.sources.rows import (
+    SourceRow,
+    cell,
+    flag,
+    has,
+    is_filled,
+    usable,
+)
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import AnswerKind
 from faithscope.probes.patterns import pattern_problem
@@ -177,6 +184,10 @@ ENDED = ("finish", "finish_reason", "stop_reason")
 """Names of columns that say why a reply ended."""
 CUT = "truncated"
 """Name of a column that says whether a token limit cut the reply off."""
+UNENDED = (
+    "a mark opens the reasoning and none closes it, which is taken for cut off at a token limit, "
+    f"without an answer (a column {ENDED[0]} or {CUT} may say otherwise)"
+)
 _BY_LIMIT = ("length", "max_tokens", "model_length", "max_output_tokens")
 
 
@@ -184,6 +195,23 @@ def was_cut(*reasons: Any) -> bool:
     """Whether a reply reached a token limit, by the reasons for its end as services and harnesses
     name them."""
     return any(str(reason).strip().casefold() in _BY_LIMIT for reason in reasons)
+
+
+def is_cut(row: SourceRow, ended: bool = True, reason: Any = None) -> bool:
+    """Whether a token limit cut a reply off, as the row's columns say; where they say nothing,
+    whether its reasoning has no end, which is noted.
+
+    Args:
+        ended: whether the reasoning ends, as far as the reply's marks tell.
+        reason: why the reply ended, if it is said elsewhere than in a column.
+    """
+    reasons = [reason, *(row.values.get(name) for name in ENDED)]
+    if has(row, CUT):
+        return was_cut(*reasons) or flag(row, CUT)
+    if ended or any(map(is_filled, reasons)):
+        return was_cut(*reasons)
+    note(UNENDED)
+    return True
 
 
 def text(row: SourceRow, *names: str) -> str | None:

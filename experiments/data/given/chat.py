@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from faithscope.experiments.data.given.cells import (
-    ENDED,
     facts_of,
+    is_cut,
     parsed,
     text,
-    was_cut,
     with_options_of_question,
 )
 from faithscope.experiments.data.given.chain import GivenChain, Reader
@@ -83,7 +82,8 @@ def chain(row: SourceRow) -> GivenChain:
     # the system message joins the user's: it may hold a cue, and not every template takes one
     prompt = "\n\n".join([*filter(None, system), said_by_user])
     before = "\n\n".join([*(text for _, text in earlier), prompt])
-    reasoning, answer = chain_of([of_message(m, row.where, before) for m in sent[asked + 1 :]])
+    replies = [of_message(m, row.where, before) for m in sent[asked + 1 :]]
+    reasoning, answer = chain_of(replies)
     as_sent = sent_of(row)
     if earlier:
         first = [("system", text) for text in ["\n\n".join(filter(None, system))] if text]
@@ -112,7 +112,7 @@ def chain(row: SourceRow) -> GivenChain:
         sent=as_sent,
         counterfactual=counterfactual_of(row),
         sample=text(row, "sample"),
-        cut=was_cut(ended, *map(row.values.get, ENDED)),
+        cut=is_cut(row, replies[-1].ended, ended),
         where=row.where,
     )
 
@@ -127,7 +127,7 @@ def _message(value: Any, i: int, row: SourceRow) -> Mapping[str, Any]:
 
 def _said(message: Mapping[str, Any], row: SourceRow) -> str:
     """The text of an earlier reply without its thinking, as chat templates show it."""
-    return usable(of_message(message, row.where)[1], "an earlier message of the assistant", row)
+    return usable(of_message(message, row.where).said, "an earlier message of the assistant", row)
 
 
 def _is_of_tools(message: Mapping[str, Any]) -> bool:

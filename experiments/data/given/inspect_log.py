@@ -293,12 +293,12 @@ def _parted(message: Any, prompt: str, where: str) -> Parted:
     if isinstance(message.content, str):
         return apart(message.content, where, prompt)
     blocks = [b for b in message.content if b.type == "reasoning"]
-    marked, said = apart(message.text, where, prompt)
+    marked, said, ended = apart(message.text, where, prompt)
     texts = [
         b.summary or "" if b.redacted or not b.reasoning.strip() else reasoning_text(b.reasoning)
         for b in blocks
     ]
-    return joined([*texts, *([] if marked is None else [marked])]), said
+    return Parted(joined([*texts, *([] if marked is None else [marked])]), said, ended)
 
 
 def _chains(rows: Sequence[SourceRow]) -> Iterator[GivenChain]:

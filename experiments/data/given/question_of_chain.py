@@ -70,7 +70,8 @@ class QuestionOfChain:
             return None
         said, question, task = self.chain.answer, self.question, self.task
         if said is None:
-            return task.parse(self.chain.reasoning, question)
+            # the last number of a chain that was cut off is one on the way
+            return None if self.chain.cut else task.parse(self.chain.reasoning, question)
         bare = said.strip()
         if bare in (question.labels or ()):
             return bare

@@ -85,7 +85,7 @@ def chain(row: SourceRow) -> GivenChain:
     base, problem = (_object(read, name, row) for name in (_BASE, _PROBLEM))
     prompt = base.get("prompt")
     solution = usable(base.get("solution"), f"'solution' of {_BASE}", row)
-    thinking, said = apart(solution, row.where)
+    thinking, said, _ = apart(solution, row.where)
     reasoning, answer = (solution, None) if thinking is None else (thinking, said)
     chunks = read.get(_CHUNKS, [])
     if not isinstance(chunks, list) or not all(isinstance(c, Mapping) for c in chunks):

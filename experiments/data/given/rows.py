@@ -7,16 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from faithscope.experiments.data.given.cells import (
-    CUT,
-    ENDED,
     exact,
     facts_of,
+    is_cut,
     located,
     parsed,
     pattern,
     step_labels,
     text,
-    was_cut,
     with_options_of_question,
 )
 from faithscope.experiments.data.given.chain import GivenChain, Reader
@@ -33,7 +31,6 @@ from faithscope.experiments.data.tasks.sources.prompts import counterfactual_of,
 from faithscope.experiments.data.tasks.sources.rows import (
     SourceRow,
     cell,
-    flag,
     folded,
     has,
     is_filled,
@@ -56,18 +53,19 @@ def chain(row: SourceRow) -> GivenChain:
         UserError: something is missing or does not fit; with file, line, value and remedy.
     """
     steps = _steps(row) if has(row, "steps") else None
-    # one of several samples may be empty, as where a service gave none: it is left out, and counted
-    is_empty = has(row, "sample") and row.values.get("reasoning", None) == ""
+    # a service that gave nothing leaves the cell empty: the chain is left out, and counted
+    is_empty = "reasoning" in row.values
     if steps is None and not has(row, "reasoning") and not is_empty:
         raise UserError(f"{row.where}: neither 'reasoning' nor 'steps'; give one of them")
     # a template that opens the reasoning leaves its opener at the end of what was asked
     question = without_opener(text_of(row, ("question",)), rules().pairs)
     prompt = text(row, "prompt")
     prompt = None if prompt is None else without_opener(prompt, rules().pairs)
-    reasoning, said = None, None
+    reasoning, said, ended = None, None, True
     if has(row, "reasoning"):
         held = reasoning_text(exact(row, "reasoning"))
-        reasoning, said = chain_of([apart(held, row.where, prompt or question)])
+        parted = apart(held, row.where, prompt or question)
+        (reasoning, said), ended = chain_of([parted]), parted.ended
     spans, of_steps = None, {}
     if steps is not None:
         of_index = _step_texts(steps, row)
@@ -83,7 +81,7 @@ def chain(row: SourceRow) -> GivenChain:
         )
     answer = text(row, ANSWER)
     if answer is not None:
-        answer = apart(answer, row.where, prompt or question)[1].strip() or None
+        answer = apart(answer, row.where, prompt or question).said.strip() or None
     row, question = with_options_of_question(row, GOLD, answer or said, question)
     facts = facts_of(row, GOLD, answer or said)
     has_kind = facts["options"] is not None or facts["kind"] is not None
@@ -102,7 +100,7 @@ def chain(row: SourceRow) -> GivenChain:
         sample=text(row, "sample"),
         labels=_labels(row),
         step_labels=of_steps,
-        cut=was_cut(*map(row.values.get, ENDED)) or (has(row, CUT) and flag(row, CUT)),
+        cut=is_cut(row, ended or answer is not None),
         prefilled=len(prefilled),
         cue=text(row, "cue"),
         cue_target=text(row, CUE_TARGET),
@@ -124,7 +122,7 @@ def _step_texts(steps: Sequence[Any], row: SourceRow) -> dict[int, str]:
     closer = ""
     for i, step in enumerate(steps):
         own, ends = between_marks(_text(step, i, row), rules().pairs)
-        thinking, _ = apart(own, f"{row.where}, steps[{i}]")
+        thinking = apart(own, f"{row.where}, steps[{i}]").thinking
         if thinking is not None or (closer and own.strip()):
             raise UserError(
                 f"{row.where}: steps[{i}] ({own.strip()[:60]!r}) holds or follows the mark that "

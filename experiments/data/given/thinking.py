@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from faithscope.experiments.data.given.rules import rules
 from faithscope.interp.documents import json_of
@@ -20,8 +20,15 @@ TOOL_ROLES = ("tool", "function", "ipython")
 _HOLDS_TEXT = ("text", "thinking", "reasoning", "content", "summary", "refusal")
 """Fields of a part that may hold its text; the first that does counts."""
 
-Parted = tuple[str | None, str]
-"""The thinking of a reply, None if there is none, and the rest of its text."""
+
+class Parted(NamedTuple):
+    """A reply, split into its thinking and the rest."""
+
+    thinking: str | None
+    """None if there is none."""
+    said: str
+    ended: bool = True
+    """False if a mark opens the thinking and none closes it, as where a token limit cut it off."""
 
 
 def apart(text: str, where: str, prompt: str = "") -> Parted:
@@ -56,7 +63,8 @@ def apart(text: str, where: str, prompt: str = "") -> Parted:
             "or a name of `faithscope docs given`), or that it is not (traces.marks: none)"
         )
     thinks = bool(thought.thinking.strip()) or thought.withheld
-    return (thought.thinking if thinks else None), without_ends(thought.answer)
+    said = without_ends(thought.answer)
+    return Parted(thought.thinking if thinks else None, said, thought.closed)
 
 
 def of_message(message: Mapping[str, Any], where: str, prompt: str = "") -> Parted:
@@ -77,8 +85,8 @@ def of_message(message: Mapping[str, Any], where: str, prompt: str = "") -> Part
     if field is not None:
         held = reasoning_text(field) if isinstance(field, str) else _text(field, where)
         thought = [without_breaks(held), *thought]
-    marked, answer = apart("".join(said), where, prompt)
-    return joined([*thought, *([] if marked is None else [marked])]), answer
+    marked, answer, ended = apart("".join(said), where, prompt)
+    return Parted(joined([*thought, *([] if marked is None else [marked])]), answer, ended)
 
 
 def reasoning_text(text: str) -> str:
@@ -116,7 +124,8 @@ def joined(thoughts: Iterable[str | None]) -> str | None:
 def chain_of(replies: Sequence[Parted]) -> tuple[str, str | None]:
     """Reasoning and answer of the messages of one reply: the thinking is the chain and the rest the
     answer; without thinking, the whole text is the chain."""
-    thought, said = joined(t for t, _ in replies), "\n\n".join(s for _, s in replies if s)
+    thought = joined(reply.thinking for reply in replies)
+    said = "\n\n".join(reply.said for reply in replies if reply.said)
     return (said, None) if thought is None else (thought, said.strip() or None)
 
 

@@ -8,6 +8,7 @@ from faithscope.interventions import LEAST_STEPS
 from faithscope.interventions.scripts import length_in_letters
 
 FEW_STEPS = f"fewer_than_{LEAST_STEPS}_steps"
+EMPTY_CHAIN = "empty_chain"
 LOW_MASS, CHAIN_CUT = "low_label_mass", "cut_at_the_limit"
 """Reasons by which tables leave out a record that holds a value: nearly all of the probability is
 on tokens that are no label; the token limit cut the chain that was judged."""
@@ -17,6 +18,7 @@ WORDS = {
     "beyond_limit": "beyond the limit of the probe",
     FEW_STEPS: f"fewer than {LEAST_STEPS} steps",
     "empty_generation": "nothing generated",
+    EMPTY_CHAIN: "the file gives no text of the reasoning",
     "reasoning_unclosed": "reasoning never ended",
     "no_thinking_shown": "the model's thinking is not shown",
     "reply_declined": "no answer: refused, filtered, too long, or cut off before it",

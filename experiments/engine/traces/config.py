@@ -28,8 +28,7 @@ from faithscope.experiments.config.backend import WHERE
 from faithscope.experiments.config.base import AnyNumber, FolderConfig
 from faithscope.experiments.config.model import model_names
 from faithscope.experiments.config.yaml_source import Key
-from faithscope.experiments.data.tasks import TASKS, base_name, get_task
-from faithscope.experiments.data.tasks.own import OWN
+from faithscope.experiments.data.tasks import TASKS, get_task
 from faithscope.experiments.engine.traces.sections import (
     SHORT,
     DataConfig,
@@ -162,20 +161,10 @@ class _TracesConfig(FolderConfig):
     def as_asked(
         cls, values: dict[str, Any], asked: Collection[Key], shipped: bool
     ) -> dict[str, Any]:
-        """Drop shipped tasks that the user's chains or models leave no use for, and a shipped
-        `data.limit` for the user's own questions."""
+        """Drop shipped tasks that the user's chains or models leave no use for."""
         if shipped and not any(key[:1] == ("tasks",) for key in asked):
-            values = _without_idle_tasks(values, any(key[:1] == ("model",) for key in asked))
-        tasks, data = values.get("tasks"), values.get("data")
-        named = tasks if isinstance(tasks, list) else [tasks]
-        theirs = not shipped or any(k[:2] == ("data", "limit") or k == ("data",) for k in asked)
-        if theirs or not isinstance(data, dict) or OWN.name not in map(base_name, map(str, named)):
-            return values
-        limit = data.get("limit")
-        of_tasks = limit if isinstance(limit, dict) else {"default": limit}
-        if limit is None or OWN.name in of_tasks:
-            return values
-        return values | {"data": data | {"limit": {**of_tasks, OWN.name: None}}}
+            return _without_idle_tasks(values, any(key[:1] == ("model",) for key in asked))
+        return values
 
     @model_validator(mode="after")
     def _every_model_has_a_task(self) -> Self:

@@ -44,7 +44,11 @@ from faithscope.experiments.engine.tallies.input_report import (
     Truncation,
     truncated_by,
 )
-from faithscope.experiments.engine.tallies.reasons import FEW_STEPS, min_chars_that_helps
+from faithscope.experiments.engine.tallies.reasons import (
+    EMPTY_CHAIN,
+    FEW_STEPS,
+    min_chars_that_helps,
+)
 from faithscope.experiments.engine.traces import writers
 from faithscope.experiments.engine.traces.config import TracesConfig, fits
 from faithscope.experiments.engine.traces.forecast import (
@@ -215,14 +219,15 @@ class TracePlan(RunPlan[TracesConfig, Item]):
         )
 
     def remedies(self) -> Mapping[str, str]:
-        return {FEW_STEPS: min_chars_that_helps(self._short.values(), self.config.steps.min_chars)}
+        least = self.config.steps.min_chars
+        return {FEW_STEPS: min_chars_that_helps(self._short.values(), least)}
 
     def _without(self, item: Item, stage: str) -> str | None:
         if item.given is None:
             return None
         concerned = stage == TRACE or TRACE in item.needs(stage)
-        if concerned and item.units[TRACE] in self._short:
-            return FEW_STEPS
+        if concerned and (short := self._short.get(item.units[TRACE])) is not None:
+            return FEW_STEPS if "".join(short).strip() else EMPTY_CHAIN
         if stage == TRACE:
             return None
         if item.given.chain.condition == "uncued" and "cues" in PROBES[stage].words:
@@ -469,7 +474,18 @@ def questions_of(
         ConfigError: data cannot be read, holds no question, holds one id twice, or has no column of
             groups that the config names.
     """
-    read = {task: _questions(config, get_task(task), cuts, samples) for task in config.tasks}
+    used: set[Path] = set()
+    read = {task: _questions(config, get_task(task), cuts, used, samples) for task in config.tasks}
+    if config.data.path and not used:
+        of_tasks = isinstance(config.data.path, Mapping)
+        paths = [*config.data.path.values()] if of_tasks else [config.data.path]
+        asks = [*config.data.path] if of_tasks else ["own"]
+        raise ConfigError(
+            [
+                f"data.path: none of the tasks {', '.join(read)} reads {', '.join(paths)}, so that "
+                f"nothing of it would be asked; --set tasks=[{','.join(asks)}] asks what is there"
+            ]
+        )
     asked = [a for _, of in read.values() for a in of]
     if config.data.group is not None and all(a.group is None for a in asked):
         raise ConfigError(
@@ -478,16 +494,30 @@ def questions_of(
     return {task: questions for task, (questions, _) in read.items()}, grouped(asked, GROUP)
 
 
+@dataclass(frozen=True)
+class _Noting(LoadSettings):
+    """Settings that note a path which a task asks for."""
+
+    noted: set[Path] = field(default_factory=set)
+
+    def __getattribute__(self, name: str) -> Any:
+        value = super().__getattribute__(name)
+        if name == "path" and value is not None:
+            self.noted.add(value)
+        return value
+
+
 def _questions(
-    config: AsksTasks, task: Task, cuts: list[Truncation], samples: int
+    config: AsksTasks, task: Task, cuts: list[Truncation], used: set[Path], samples: int
 ) -> tuple[list[Question], list[Asked]]:
     """The questions of a task; and these with their groups, if they were read from rows or are
-    sampled several times."""
-    settings = LoadSettings(
+    sampled several times. A path that the task asks for is added to `used`."""
+    settings = _Noting(
         path=config.data.path_of(task.name),
         limit=config.data.limit_of(task.name),
         seed=config.seed,
         split=config.data.split,
+        noted=used,
     )
     try:
         column = config.data.group_of(task.name)

@@ -211,8 +211,7 @@ class DataConfig(Section):
     a task (`sst2:alternative`) uses its task's entry if it has none of its own."""
     limit: Annotated[int | dict[str, int | None] | None, _per_task(_limit_problem)] = None
     """Number of items of each task, the first ones; or a mapping from task to number, with
-    `default`; null is all. The limits of shipped configs do not hold for `own`: all your questions
-    are read unless you set a limit."""
+    `default`; null is all. Shipped configs say `own: null`: all your own questions are read."""
     split: StrictStr | None = None
     """The dataset split, for tasks that have several; null is the task's default."""
     group: Annotated[str | dict[str, str] | None, _per_task(_column_problem)] = None

@@ -13,11 +13,13 @@ from run_files import write_rows, write_yaml
 from tiny_models import saved, tiny
 
 from faithscope.experiments.cli import execute
+from faithscope.experiments.config import shipped
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.config.study import Stage, by_name, declared
 from faithscope.experiments.data.given.question_of_chain import question_of_chain
 from faithscope.experiments.data.given.reading import read_chains
 from faithscope.experiments.engine.run import plan
+from faithscope.experiments.engine.traces.config import TracesConfig
 
 PENS = {
     "question": "Ann has 3 boxes of 4 pens and loses 2. How many are left?",
@@ -247,34 +249,55 @@ def own(folder: Path, n: int = 5) -> Path:
     return write_rows(folder / "my.jsonl", *rows)
 
 
-def test_a_shipped_limit_does_not_hold_for_own_questions(
+@pytest.mark.parametrize("name", [n for n in shipped.names() if "/" not in n])
+def test_a_shipped_limit_leaves_out_no_question_of_ones_own(name: str) -> None:
+    config = load_config(name)
+    if isinstance(config, TracesConfig) and name not in ("planted", "faithfulness"):
+        assert config.data.limit_of("own") is None
+
+
+def test_a_copy_of_a_shipped_config_asks_what_that_asks_and_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     asked = ["tasks=[own]", f"data.path={own(tmp_path)}"]
-    for name in ("slrc", "mechanistic"):
-        code, said = dry(capsys, name, *asked)
+    (copy,) = shipped.copy_to(Path("configs"), ["slrc"])
+    for config in ("slrc", "mechanistic", str(copy)):
+        code, said = dry(capsys, config, *asked)
         assert code == 0
         assert "5 of 5 items can be measured" in said
         assert "columns not used: topic (" in said
+        assert "your copy" not in said
     _, said = dry(capsys, "slrc", *asked, "data.limit=1")
     assert "1 of 5 rows of" in said
     assert "(own, data.limit=1)" in said
     assert "to change that: --set data.limit=null" in said
     _, said = dry(capsys, "slrc", *asked, "data.limit={own: 2, default: 1}")
     assert "2 of 5 rows of" in said
-    # a limit in a config of one's own is one's own
-    mine = write_yaml(
-        tmp_path / "mine.yaml",
-        {
-            "name": "mine",
-            "model": {"name": "bundled:smollm2-135m"},
-            "tasks": ["own"],
-            "data": {"path": str(own(tmp_path)), "limit": 3},
-        },
-    )
-    _, said = dry(capsys, mine)
+    copy.write_text(copy.read_text().replace("own: null", "own: 3"))
+    _, said = dry(capsys, copy, *asked)
     assert "3 of 5 rows of" in said
+    _, said = dry(capsys, "slrc", *asked)
+    assert "note: this is the shipped config slrc; your copy is run by its path, configs/" in said
+
+
+@pytest.mark.parametrize(
+    ("asked", "remedy"),
+    [
+        (["data.path={mine}"], "--set tasks=[own]"),
+        (["data.path=nowhere.csv"], "--set tasks=[own]"),
+        (["data.path.gsm8k={mine}"], "--set tasks=[gsm8k]"),
+        (["data.path.own={mine}", "tasks=[multi_feature]"], "--set tasks=[own]"),
+    ],
+)
+def test_a_path_that_no_task_reads_is_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], asked: list[str], remedy: str
+) -> None:
+    mine = own(tmp_path)
+    code, said = dry(capsys, "chains", *(a.format(mine=mine) for a in asked))
+    assert code == 2
+    assert "error: data.path: none of the tasks " in said
+    assert remedy in said
 
 
 def test_other_tasks_keep_the_shipped_limit(tmp_path: Path) -> None:

@@ -127,7 +127,6 @@ def test_rows_in_csv_say_the_same(tmp_path: Path) -> None:
         ({"steps": ["Owls fly.", ""]}, "line 1: steps[1] is empty"),
         ({"gold": "bat"}, "line 1: answer 'bat' is none of the options"),
         ({"kind": "word"}, "line 1: kind 'word' is none of number, label, choice"),
-        ({"reasoning": None}, "line 1: neither 'reasoning' nor 'steps'"),
         ({"labels": {"a": 1}, "label_a": 0}, "line 1: the row has label 'a' twice, 1 and 0; keep"),
         (
             {"steps": [{"text": "Owls fly.", "labels": {"label": 1}, "label": 0}]},

@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 from run_files import write_rows
 
+from faithscope.experiments.config.load import load_config
 from faithscope.experiments.data.given.chain import GivenChain
+from faithscope.experiments.data.given.question_of_chain import question_of_chain
 from faithscope.experiments.data.given.reading import read_chains
 from faithscope.experiments.data.given.rules import ReadingRules
+from faithscope.experiments.engine.run import plan
+from faithscope.experiments.engine.tallies.reasons import EMPTY_CHAIN
 from faithscope.interp.errors import UserError
 from faithscope.interp.marks import MARKS
 
@@ -116,3 +120,42 @@ def test_a_prompt_that_was_rendered_is_refused(tmp_path: Path, prompt: str) -> N
 )
 def test_a_message_that_quotes_is_none_that_was_rendered(tmp_path: Path, prompt: str) -> None:
     assert read(tmp_path, {"prompt": prompt, "reasoning": THOUGHT}).prompt == prompt
+
+
+@pytest.mark.parametrize(
+    ("row", "cut"),
+    [
+        ({"reasoning": "<think>\nHe has 6 of 4, which is 24. Then"}, True),
+        ({"reasoning": "[THINK]He has 6 of 4, which is 24. Then"}, True),
+        ({"reasoning": "<think>\nHe has 6 of 4. So 24.\n</think>\n\n24"}, False),
+        # what the row says of its end goes before what its marks say
+        ({"reasoning": "<think>\nHe has 6 of 4. So 24.", "finish_reason": "stop"}, False),
+        ({"reasoning": "<think>\nHe has 6 of 4. So 24.", "truncated": False}, False),
+        ({"reasoning": "<think>\nHe has 6 of 4. So 24.", "answer": "24"}, False),
+        ({"reasoning": "He has 6 of 4, which is 24. Then", "finish_reason": "length"}, True),
+    ],
+)
+def test_a_reply_without_its_closing_mark_was_cut_off_and_states_no_answer(
+    tmp_path: Path, row: dict[str, Any], cut: bool
+) -> None:
+    asked = {"question": "How many are 6 of 4?", "gold": "24"}
+    read = read_chains(write_rows(tmp_path / "mine.jsonl", asked | row))
+    (chain,) = read.chains
+    assert chain.cut is cut
+    answer = question_of_chain(chain, read.file, read.format).answer
+    assert answer == (None if cut else "24")
+    assert len(read.notes) == (cut and "finish_reason" not in row)
+
+
+def test_an_empty_reply_is_left_out_and_the_others_are_read(tmp_path: Path) -> None:
+    full = "First we add the one to the other. That makes two in all, which is the answer."
+    texts = [full, "", None, " \n"]
+    rows = [{"question": f"What is 1 + {i}?", "reasoning": t} for i, t in enumerate(texts)]
+    path = write_rows(tmp_path / "mine.jsonl", *rows)
+    config = load_config("chains", [f"traces.path={path}", f"out={tmp_path}", "probes=[attention]"])
+    assert plan(config).forecast().lost == {EMPTY_CHAIN: 3}
+    table = tmp_path / "mine.csv"
+    table.write_text('question,reasoning\n"What is 1 + 1?","We add. It is 2."\n"And 2?",\n')
+    assert [c.reasoning for c in read_chains(table).chains] == ["We add. It is 2.", ""]
+    with pytest.raises(UserError, match="neither 'reasoning' nor 'steps'"):
+        read_chains(write_rows(tmp_path / "none.jsonl", rows[0], {"question": "Why?"}), "rows")
