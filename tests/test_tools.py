@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from xml.etree import ElementTree
 
+import drawing
 import measure_docs
 import page_picture
 import pytest
@@ -71,3 +73,15 @@ def test_a_picture_of_a_page_is_its_first_screen(tmp_path: Path) -> None:
         image = Image.open(file)
         assert image.size == (68, 68)
         assert image.getpixel((34, 34)) == colour
+
+
+def test_a_drawing_says_what_is_done_to_which_box() -> None:
+    boxes = ["question", "unseen step <1>", "filled step 2"]
+    svg = ElementTree.fromstring(drawing.drawing(boxes, "a?"))
+    assert svg.get("aria-label") == (
+        "question, step <1> stays, but cannot be looked at, step 2 replaced by filler; then: a?"
+    )
+    texts = [text.text for text in svg.iter("text")]
+    legend = [drawing.MARKS["filled"], drawing.MARKS["unseen"]]
+    assert texts == ["question", "step <1>", "· · ·", "a?", *legend]
+    assert drawing.STYLE.keys() == {"", *drawing.MARKS}

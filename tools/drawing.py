@@ -18,6 +18,8 @@ MARKS = {
     "unseen": "stays, but cannot be looked at",
     "added": "added",
     "read": "read inside the model",
+    "patched": "its states exchanged with those of another run",
+    "steered": "written anew while a direction is added inside the model",
 }
 """First word of a box -> what it says is done, in words."""
 WIDTH, HEIGHT, GAP, TOP = 84, 36, 12, 30
@@ -25,15 +27,18 @@ WIDTH, HEIGHT, GAP, TOP = 84, 36, 12, 30
 STYLE = {
     "": "fill:var(--card);stroke:var(--ink)",
     "removed": "fill:var(--card);stroke:var(--quiet)",
-    "filled": "fill:var(--some-ground);stroke:var(--ink);stroke-dasharray:2 3",
-    "changed": "fill:var(--used-ground);stroke:var(--used)",
+    "filled": "fill:var(--card);stroke:var(--ink);stroke-width:2;stroke-dasharray:1 4",
+    "changed": "fill:var(--line);stroke:var(--ink)",
     "rewritten": "fill:var(--card);stroke:var(--accent);stroke-dasharray:6 3",
     "unseen": "fill:var(--card);stroke:var(--ink)",
-    "added": "fill:var(--ignored-ground);stroke:var(--accent)",
-    "read": "fill:var(--positive-ground);stroke:var(--ink)",
+    "added": "fill:var(--card);stroke:var(--accent);stroke-width:2",
+    "read": "fill:var(--card);stroke:var(--plot-3);stroke-width:3",
+    "patched": "fill:var(--line);stroke:var(--plot-3);stroke-width:3",
+    "steered": "fill:var(--card);stroke:var(--plot-3);stroke-width:3;stroke-dasharray:6 3",
 }
-"""Mark of a box -> its colours and outline."""
-ON_DARK_GROUND = {"changed": "var(--used)"}
+"""Mark of a box -> ground and outline; no colour is one of results, that of internals is theirs."""
+SHOWN = {"filled": "· · ·", "changed": "{}′", "added": "+ {}"}
+"""Mark of a box -> what stands in it, of its label."""
 
 
 def drawing(boxes: Sequence[str], asks: str) -> str:
@@ -41,30 +46,32 @@ def drawing(boxes: Sequence[str], asks: str) -> str:
     parted = [_parted(box) for box in [*boxes, asks]]
     *chain, (last_mark, last) = parted
     middle = TOP + HEIGHT / 2
-    drawn, x = [], 1.0
+    drawn, middles, x = [], [], 2.0
     for mark, label in chain:
-        drawn.append(_box(x, mark, label))
-        drawn.append(_line(x + WIDTH, middle, x + WIDTH + GAP, middle))
-        x += WIDTH + GAP
+        wide = _width(label)
+        drawn.append(_box(x, mark, label, wide))
+        drawn.append(_line(x + wide, middle, x + wide + GAP, middle))
+        middles.append(x + wide / 2)
+        x += wide + GAP
     # the answer stands further off, behind an arrow
     end = x + 14
-    wide = max(WIDTH, 8 * len(last) + 16)
+    wide = _width(last)
     drawn.append(_line(x - GAP, middle, end - 2, middle, " marker-end='url(#tip)'"))
     drawn.append(_box(end, last_mark, last, wide, HEIGHT / 2))
-    for i, (mark, _) in enumerate(chain):
+    for start, (mark, _) in zip(middles, chain, strict=True):
         if mark == "unseen":
-            drawn.append(_arc(1 + i * (WIDTH + GAP) + WIDTH / 2, end + wide / 2))
+            drawn.append(_arc(start, end + wide / 2))
     used = [mark for mark in MARKS if mark in {m for m, _ in parted}]
     legend, below = [], TOP + HEIGHT + 22
     for mark in used:
         legend.append(
-            f'<rect x="1" y="{below - 10}" width="18" height="12" rx="2" style="{STYLE[mark]}"/>'
-            + (_strike(1, below - 10, 18, 12) if mark == "removed" else "")
-            + (_cross(10, below - 4, 4) if mark == "unseen" else "")
-            + f'<text x="26" y="{below}" class="said">{MARKS[mark]}</text>'
+            f'<rect x="2" y="{below - 10}" width="18" height="12" rx="2" style="{STYLE[mark]}"/>'
+            + (_strike(2, below - 10, 18, 12) if mark == "removed" else "")
+            + (_cross(11, below - 4, 4) if mark == "unseen" else "")
+            + f'<text x="28" y="{below}" class="said">{MARKS[mark]}</text>'
         )
         below += 18
-    above = 0 if "unseen" in used else TOP - 2
+    above = 0 if "unseen" in used else TOP - 3
     width, height = end + wide + 2, below - 8 - above
     told = ", ".join(f"{label} {MARKS[mark]}" if mark else label for mark, label in chain)
     return (
@@ -82,12 +89,15 @@ def _parted(box: str) -> tuple[str, str]:
     return (first, rest) if first in MARKS and rest else ("", box)
 
 
-def _box(x: float, mark: str, label: str, width: float = WIDTH, round_by: float = 4) -> str:
-    shown = "· · ·" if mark == "filled" else escape(label)
-    ink = ON_DARK_GROUND.get(mark, "var(--ink)")
+def _width(label: str) -> float:
+    return max(WIDTH, 8 * len(label) + 24)
+
+
+def _box(x: float, mark: str, label: str, width: float, round_by: float = 4) -> str:
+    shown = escape(SHOWN.get(mark, "{}").format(label))
     text = (
-        f'<text x="{x + width / 2:g}" y="{TOP + HEIGHT / 2 + 5:g}" text-anchor="middle" '
-        f'style="fill:{ink}">{shown}</text>'
+        f'<text x="{x + width / 2:g}" y="{TOP + HEIGHT / 2 + 5:g}" '
+        f'text-anchor="middle">{shown}</text>'
     )
     rect = (
         f'<rect x="{x:g}" y="{TOP}" width="{width:g}" height="{HEIGHT}" rx="{round_by:g}" '
@@ -99,7 +109,7 @@ def _box(x: float, mark: str, label: str, width: float = WIDTH, round_by: float 
 def _strike(x: float, y: float, width: float, height: float) -> str:
     return (
         f'<path d="M{x:g} {y + height:g} l{width:g} {-height:g}" '
-        'style="stroke:var(--bad);stroke-width:2"/>'
+        'style="stroke:var(--ink);stroke-width:2"/>'
     )
 
 
@@ -119,4 +129,4 @@ def _cross(x: float, y: float, half: float) -> str:
     lines = (
         f"M{x - half:g} {y - half:g} l{2 * half} {2 * half} m0 -{2 * half} l-{2 * half} {2 * half}"
     )
-    return f'<path d="{lines}" style="stroke:var(--bad);stroke-width:2"/>'
+    return f'<path d="{lines}" style="stroke:var(--ink);stroke-width:2"/>'

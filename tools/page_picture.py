@@ -63,7 +63,8 @@ def verdicts(page: Path, file: Path, scheme: str) -> None:
         picture(alone, file)
     image = Image.open(file)
     empty = Image.new("RGB", image.size, image.getpixel((0, 0)))
-    left, top, right, bottom = ImageChops.difference(image, empty).getbbox()
+    box = ImageChops.difference(image, empty).getbbox() or (8, 8, *image.size)
+    left, top, right, bottom = box
     image.crop((left - 8, top - 8, right + 8, bottom + 8)).save(file, optimize=True)
 
 
