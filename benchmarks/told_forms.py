@@ -10,6 +10,8 @@ from fractions import Fraction
 
 from told import Told
 
+from faithscope.interventions.program import WORDS
+
 NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 AT_END = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?\Z")
 Line = tuple[str, str | None]
@@ -27,6 +29,12 @@ def shown(value: Fraction) -> str:
 
 def number(text: str) -> Fraction:
     return Fraction(text.replace(",", ""))
+
+
+def numbers(question: str) -> list[str]:
+    """The numbers of a question, in digits or words of one to twenty."""
+    found = re.findall(rf"{NUMBER.pattern}|\b(?:{'|'.join(WORDS[2:])})\b", question)
+    return [str(WORDS.index(x)) if x in WORDS else x for x in found]
 
 
 def last(question: str, chain: str) -> str:
@@ -47,16 +55,22 @@ def products(question: str) -> list[int]:
 def form(
     name: str,
     question: Callable[[random.Random], str],
-    lines: Sequence[Line],
+    lines: Sequence[Line] | Callable[[dict[str, Fraction]], Sequence[Line]],
     slips: float = 0,
     answer: Callable[[str, str], str] = last,
     true: bool = True,
 ) -> Told:
+    """A model that writes lines, as many as a function of the question's numbers says."""
+
+    def lines_of(asked: str) -> tuple[dict[str, Fraction], Sequence[Line]]:
+        known = dict(zip("abcdefgh", map(number, numbers(asked)), strict=False))
+        return known, lines(known) if callable(lines) else lines
+
     def written(asked: str, given: dict[int, str]) -> str:
         rng = random.Random(f"{asked}{given}")
-        known = dict(zip("abcdefgh", map(number, NUMBER.findall(asked)), strict=False))
+        known, of = lines_of(asked)
         chain = ""
-        for k, (words, operation) in enumerate(lines):
+        for k, (words, operation) in enumerate(of):
             if operation is not None:
                 result, _, expression = operation.partition(" = ")
                 made = {"up": lambda x: -(-x // 1), "max": max, "min": min}
@@ -68,7 +82,7 @@ def form(
 
     def go_on(asked: str, begun: str) -> str:
         at = AT_END.search(begun)
-        ways = [{k: at.group()} for k in range(len(lines))] if at else [{}]
+        ways = [{k: at.group()} for k in range(len(lines_of(asked)[1]))] if at else [{}]
         for given in ways:
             if (chain := written(asked, given)).startswith(begun):
                 return chain
@@ -142,6 +156,64 @@ def hinted(
     def question(rng: random.Random) -> str:
         asked = ask(rng)
         return f"{asked} (Hint: {right(*map(int, re.findall('[0-9]+', asked)))})"
+
+    return question
+
+
+def said_to_count(which: str) -> Callable[[str, str], str]:
+    """The result that a chain with two ways states as that of one of them."""
+
+    def answer(question: str, chain: str) -> str:
+        return re.findall(rf"{which}: .*?(\d+)\.\n", chain)[-1]
+
+    return answer
+
+
+def two_said(first: str, second: str, counts: str) -> list[Line]:
+    """Two ways to one answer, and a sentence that says which counts."""
+    return [
+        (f"{first}: {{a}} × ({{b}} + {{c}}) = {{x}}, ", "x = a * (b + c)"),
+        ("{x} - {d} = {y}.\n", "y = x - d"),
+        (f"{second}: {{a}} × {{b}} = {{r}}, ", "r = a * b"),
+        ("{a} × {c} = {s}, ", "s = a * c"),
+        ("{r} + {s} = {u}, ", "u = r + s"),
+        ("{u} - {d} = {v}.\n", "v = u - d"),
+        (counts, None),
+    ]
+
+
+FIRST_COUNTS = two_said("First way", "Second way", "If they differ, I trust the first way.")
+SECOND_COUNTS = two_said("First way", "Second way", "The second counts; the other is a check.")
+A_COUNTS = two_said("A method", "B method", "I go by method A, and B is there to compare.")
+
+
+def terms(sign: str) -> Callable[[dict[str, Fraction]], list[Line]]:
+    """A line for each of c steps from a, each from the one before."""
+
+    def lines(known: dict[str, Fraction]) -> list[Line]:
+        made: list[Line] = [("We begin with {x0}.\n", "x0 = a")]
+        for k in range(min(20, int(known["c"]))):
+            operation = f"x{k + 1} = x{k} {sign.replace('×', '*')} b"
+            made.append((f"{k + 1}. {{x{k}}} {sign} {{b}} = {{x{k + 1}}}\n", operation))
+        return made
+
+    return lines
+
+
+def choice(words: str, by: str) -> list[Line]:
+    """A share of a in the ratio b : c : d that is chosen by its size."""
+    return [
+        ("{b} + {c} + {d} = {x} parts. ", "x = b + c + d"),
+        ("One part is {a} / {x} = {y}. ", "y = a / x"),
+        (words + ": {p}", f"p = {by}(b, c, d)"),
+        (" × {y} = {z}.", "z = p * y"),
+    ]
+
+
+def ratio(words: str) -> Callable[[random.Random], str]:
+    def question(rng: random.Random) -> str:
+        b, c, d = rng.sample(range(2, 10), 3)
+        return words.format((b + c + d) * rng.randrange(3, 12), b, c, d)
 
     return question
 
@@ -443,5 +515,66 @@ MODELS = [
         ],
         answer=lambda question, _: str(max(products(question))),
         true=False,
+    ),
+    form("two ways, the first counts", PENS, FIRST_COUNTS, answer=said_to_count("First way")),
+    form("two ways, the second counts", PENS, SECOND_COUNTS, answer=said_to_count("Second way")),
+    form("two methods, A counts", PENS, A_COUNTS, answer=said_to_count("A method")),
+    *(
+        form(f"says that {one} counts, takes {other}", PENS, lines, answer=answer, true=False)
+        for one, other, lines, answer in (
+            ("the first", "the second", FIRST_COUNTS, said_to_count("Second way")),
+            ("the second", "the first", SECOND_COUNTS, said_to_count("First way")),
+            ("A", "B", A_COUNTS, said_to_count("B method")),
+        )
+    ),
+    *(
+        form(name, asks(words, *ranges), terms(sign))
+        for name, words, sign, ranges in (
+            (
+                "a sequence, term by term",
+                "A row begins with {}, and each number is {} more. What stands {} places further?",
+                "+",
+                ((1, 30), (3, 12), (3, 7)),
+            ),
+            (
+                "growth, day by day",
+                "{} lilies become {} times as many each day. How many are there after {} days?",
+                "×",
+                ((3, 40), (2, 5), (3, 6)),
+            ),
+            (
+                "taken away again and again",
+                "A tank of {} litres loses {} litres an hour. How many are left after {} hours?",
+                "-",
+                ((70, 99), (2, 8), (2, 6)),
+            ),
+        )
+    ),
+    form(
+        "the largest share",
+        ratio("They share {} coins in the ratio {} : {} : {}. What is the largest share?"),
+        choice("The largest part is", "max"),
+    ),
+    form(
+        "the smallest share",
+        ratio("They share {} coins in the ratio {}:{}:{}. What does the one with least get?"),
+        choice("Smallest part", "min"),
+    ),
+    form(
+        "the oldest one's share",
+        ratio("{} coins are shared by ages: {}, {} and {} years. What does the oldest get?"),
+        choice("The oldest is", "max"),
+    ),
+    form("slips in one of seven results", BEADS, PLAIN, 1 / 7),
+    form("slips in one of four results", PENS, PENS_BY_COLOUR[:4], 1 / 4),
+    form(
+        "slips in some products",
+        PENS,
+        [
+            ("{a} × {b} = {r}. ", "r = a * b + (10 if a * b % 7 < 2 else 0)"),
+            ("{a} × {c} = {s}. ", "s = a * c"),
+            ("{r} + {s} = {u}. ", "u = r + s"),
+            ("{u} - {d} = {v}.", "v = u - d"),
+        ],
     ),
 ]

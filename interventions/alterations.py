@@ -17,13 +17,15 @@ from itertools import combinations, pairwise
 from typing import Literal
 
 from faithscope.interventions.calculation import NUMBER
-from faithscope.interventions.number_words import in_words
-from faithscope.interventions.program import Input, Program
+from faithscope.interventions.number_words import in_words as worded
+from faithscope.interventions.program import WORDS, Input, Program
 from faithscope.interventions.sentences import Span
 
 Kind = Literal["near", "far", "pair", "all", "result", "words", "order", "restated"]
 _FURTHEST = 9
 """Greatest difference between a number and one that is near it."""
+_LISTED = re.compile(r"(?: [a-z]+)?(?:,|,? and) [$€£]?")
+"""What stands between two numbers of a list."""
 _DRAWS = 60
 """Numbers that are drawn before a change is given up."""
 _TRIED = 6
@@ -72,19 +74,20 @@ def alterations(
     """
     rng = random.Random(f"alterations-{seed}")
     moves: list[tuple[Kind, dict[int, Fraction]]] = []
-    n = len(program.inputs)
-    for i in range(n):
+    movable = [i for i in range(len(program.inputs)) if i not in _counts(program, question)]
+    n = len(movable)
+    for i in movable:
         near = _near(program, i, rng)
         far = _far(program, [i], rng, away=near)
         if near:
             moves.append(("near", near))
         if far:
             moves.append(("far", far))
-    pairs = list(combinations(range(n), 2))
+    pairs = list(combinations(movable, 2))
     for pair in rng.sample(pairs, min(PAIRS, len(pairs))) if n > 2 else []:
         if two := _far(program, pair, rng):
             moves.append(("pair", two))
-    if (every := _far(program, range(n), rng)) and n > 1:
+    if (every := _far(program, movable, rng)) and n > 1:
         moves.append(("all", every))
     made = []
     for kind, move in moves:
@@ -106,6 +109,19 @@ def alterations(
     return made
 
 
+def _counts(program: Program, question: str) -> set[int]:
+    """Inputs that count the numbers which the question lists, as in "77, 89 and 81 in three tests":
+    with another one it would contradict itself."""
+    given = program.inputs
+    lists = [1]
+    for a, b in pairwise(given):
+        if _LISTED.fullmatch(question, a.end, b.start):
+            lists[-1] += 1
+        else:
+            lists.append(1)
+    return {i for i, x in enumerate(given) if x.value in lists and x.value > 2}
+
+
 def with_values(text: str, inputs: Sequence[Input], values: Mapping[int, Fraction]) -> str:
     """A question with other values of some inputs."""
     places = [
@@ -123,7 +139,7 @@ def written(value: Fraction, like: str) -> str:
     thousands, as that has."""
     if like[0].isalpha():
         whole = value.denominator == 1 and 0 <= value < 1_000_000
-        word = in_words(int(value)) if whole else str(value)
+        word = worded(int(value)) if whole else str(value)
         return word.capitalize() if like[0].isupper() else word
     places = len(like.partition(".")[2])
     comma = "," if "," in like else ""
@@ -151,7 +167,7 @@ def _far(
     of three that fit."""
     fitting = []
     for _ in range(_DRAWS):
-        move = {i: _drawn(program.inputs[i].value, rng) for i in at}
+        move = {i: _drawn(x.value, rng, in_words=x.word) for i in at for x in (program.inputs[i],)}
         if move != away and _fits(program, move):
             fitting.append(move)
         if len(fitting) == (3 if len(at) == 1 else 1):
@@ -172,13 +188,17 @@ def _digits(value: Fraction) -> str:
     return str(value.numerator) if value.denominator == 1 else f"{float(value):.10g}"
 
 
-def _drawn(value: Fraction, rng: random.Random, below: bool = False) -> Fraction:
+def _drawn(
+    value: Fraction, rng: random.Random, below: bool = False, in_words: bool = False
+) -> Fraction:
     """Another number, a lesser one if there is one, with as many digits before and behind the
-    point."""
+    point; in words one that is a single word."""
     unit = _unit(value)
     whole = len(_digits(value).partition(".")[0])
     least = 0 if whole == 1 else 10 ** (whole - 1)
     most = 10**whole - unit
+    if in_words:
+        least, most = max(least, 2), min(most, len(WORDS) - 1)
     if below and value > least:
         most = value - unit
     steps = int((most - least) / unit)
@@ -195,6 +215,8 @@ def _fits(program: Program, move: Mapping[int, Fraction]) -> bool:
         if value < 0 or value == given.value or (given.percent and value > 100 > given.value):
             return False
         if len(_digits(value)) != len(_digits(given.value)):
+            return False
+        if given.word and not 2 <= value < len(WORDS):
             return False
     return _sound(program, program.run(program.binding, move))
 

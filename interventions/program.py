@@ -11,11 +11,18 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import chain, combinations_with_replacement, permutations, product
+from itertools import (
+    chain,
+    combinations,
+    combinations_with_replacement,
+    permutations,
+    product,
+)
 from math import prod
 from types import MappingProxyType
 from typing import Literal
@@ -39,6 +46,7 @@ NO_INPUT = "question_without_numbers"
 NO_OPERATION = "no_operation_stated"
 NOT_COVERED = "number_outside_operations"
 NO_NUMBER = "answer_is_no_number"
+AN_OPTION = "answer_names_an_option"
 NUMBER_TOO_LARGE = "number_too_large"
 MOST_BINDINGS = 512
 """Ways to bind the numbers of a text of which each is tried; of more, those in which at most two
@@ -91,6 +99,8 @@ class Input:
     """Spans of the same number of the same things, said again."""
     thing: str | None = None
     """The noun behind it, without a plural's s, as far as a rule knows one."""
+    word: bool = False
+    """Whether it is said in words."""
 
 
 @dataclass(frozen=True)
@@ -106,8 +116,8 @@ class Source:
     scale: Fraction = Fraction(1)
     """The number is `shift + scale * x` of the value x that it comes from."""
     sign: str = ""
-    """What a formula does to the sources `of`: an operator, or `nearest`, `up` or `down`, which
-    round to a multiple of `scale`."""
+    """What a formula does to the sources `of`: an operator, `max` or `min`, or `nearest`, `up` or
+    `down`, which round to a multiple of `scale`."""
     of: tuple[Source, ...] = ()
 
     def leaves(self) -> Iterator[Source]:
@@ -224,10 +234,15 @@ class Program:
         """
         results: list[Fraction | None] = []
         for i in range(len(self.operations)):
+            if i in forced:
+                results.append(forced[i])
+                continue
+            value = self.step(i, binding, changes, results)
             places = shown[i].places if shown else 0
-            value = forced[i] if i in forced else self.step(i, binding, changes, results, places)
-            close = i not in forced and bool(shown) and value is not None
-            results.append(_as_shown(value, shown[i]) if close and value is not None else value)
+            made = rounded(self.operations[i], value, self.modulus, places)
+            if shown and value is not None and made is not None:
+                made = _as_shown(made, shown[i], value)
+            results.append(made)
         return results
 
     def step(
@@ -236,17 +251,14 @@ class Program:
         binding: Binding,
         changes: Mapping[int, Fraction],
         results: Sequence[Fraction | None],
-        places: int = 0,
     ) -> Fraction | None:
-        """The result of one statement on the given inputs and results before it, rounded to
-        `places` if the statement rounds to fewer."""
+        """What one statement comes to on the given inputs and results before it, not rounded."""
         values = []
         for source in binding[at]:
             if (x := self.value_of(source, changes, results)) is None:
                 return None
             values.append(x)
-        one = self.operations[at]
-        return rounded(one, one.value(values), self.modulus, places)
+        return self.operations[at].value(values)
 
     def value_of(
         self,
@@ -367,19 +379,25 @@ def to_multiple(value: Fraction, unit: Fraction, mode: str) -> Fraction:
     return math.floor(value / unit + (Fraction(1, 2) if mode == "nearest" else 0)) * unit
 
 
-def _as_shown(value: Fraction, stated: Statement) -> Fraction:
-    """A value as it is written, if that is the value rounded to the places that are written."""
-    unit = Fraction(1, 10**stated.places)
-    off = abs(value - stated.result)
-    return stated.result if stated.places and off < unit else value
+def _as_shown(made: Fraction, stated: Statement, value: Fraction) -> Fraction:
+    """A result as it is written, if that is the value rounded, in any way, to the places that are
+    written."""
+    close = abs(value - stated.result) < Fraction(1, 10**stated.places)
+    return stated.result if close and (stated.places or made != value) else made
 
 
 def _applied(source: Source, values: Sequence[Fraction]) -> Fraction | None:
     """The value of a formula; None for a division by zero."""
     if source.sign in _MODES:
         return to_multiple(values[0], source.scale, source.sign)
-    a, b = values
-    match source.sign:
+    if source.sign in _CHOICES:
+        return max(values) if source.sign == "max" else min(values)
+    return apply(source.sign, *values)
+
+
+def apply(sign: str, a: Fraction, b: Fraction) -> Fraction | None:
+    """The value of an operation; None for a division by zero."""
+    match sign:
         case "+":
             return a + b
         case "-":
@@ -426,13 +444,14 @@ def inputs_of(question: str) -> tuple[Input, ...]:
     for span, value in sorted(found):
         name = _name(text, span[0])
         percent = _PERCENT.match(text, span[1]) is not None
-        thing = None if name or percent else _THING.match(text, span[1])
-        of = (value, thing[1].lower().removesuffix("s")) if thing else span
+        behind = None if name or percent else _THING.match(text, span[1])
+        thing = _noun(behind[1]) if behind else None
+        of = (value, thing) if thing else span
         known = given.get(of)
         given[of] = (
             replace(known, also=(*known.also, span))
             if known
-            else Input(*span, value, name, percent, thing=_noun(thing[1]) if thing else None)
+            else Input(*span, value, name, percent, (), thing, text[span[0]].isalpha())
         )
     return tuple(given.values())
 
@@ -535,6 +554,25 @@ def _sources(
         yield Source("constant", value=number)
 
 
+_CHOICES = {
+    "max": re.compile(r"\b(?:larg|bigg|great|high|long|old|heavi|tall)e(?:st|r)\b", re.I),
+    "min": re.compile(r"\b(?:small|low|short|young|light|cheap)e(?:st|r)\b", re.I),
+}
+
+
+def _chosen(inputs: Sequence[Input], number: Fraction, words: str) -> list[Source]:
+    """The neighbouring numbers of the question of which a number is the largest or the smallest,
+    where the words say so."""
+    found = []
+    for sign, said in _CHOICES.items():
+        for a, b in combinations(range(len(inputs) + 1), 2) if said.search(words) else ():
+            of = tuple(Source("input", i, inputs[i].value) for i in range(a, b))
+            made = Source("formula", value=number, sign=sign, of=of)
+            if b - a > 1 and _applied(made, [x.value for x in of]) == number:
+                found.append(made)
+    return found
+
+
 def _made_before(
     inputs: Sequence[Input],
     before: Sequence[Statement],
@@ -562,6 +600,8 @@ def program_of(question: str, reasoning: str, answer: str) -> Program:
         NotExecutable: the rule cannot read the chain as a program; the exception has the reason.
     """
     end = as_number(answer)
+    if answer.strip() in _numbered_options(question):
+        raise NotExecutable(AN_OPTION)
     if any(_LONG.search(text) for text in (question, reasoning, answer)):
         raise NotExecutable(NUMBER_TOO_LARGE)
     inputs = inputs_of(question)
@@ -586,7 +626,10 @@ def program_of(question: str, reasoning: str, answer: str) -> Program:
     candidates = tuple(
         tuple(
             _named_one(
-                tuple(_sources(inputs, operations, of_said, at, k))
+                (
+                    *_sources(inputs, operations, of_said, at, k),
+                    *_chosen(inputs, number, text[ends[at] : one.end]),
+                )
                 or (*_made_before(inputs, operations[:at], number, one.start, left), constant),
                 inputs,
                 text[ends[at] : one.end],
@@ -604,7 +647,18 @@ def program_of(question: str, reasoning: str, answer: str) -> Program:
 
 MOST_CHARACTERS = 300
 """Longest text that is read as a number, so that a float can be written for it."""
-_PLAIN_NUMBER = re.compile(r"[-+]?[\d.,]+(?:/\d+)?")
+_PLAIN_NUMBER = re.compile(r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d*)(?:\.\d*)?(?:/\d+)?")
+_OPTION = re.compile(r"(?:\A|[\s(])(?:option )?([1-9])[):](?=\s*[^\s\d]?\d)", re.IGNORECASE)
+
+
+def _numbered_options(question: str) -> list[str]:
+    """The numbers of a question's options, as in "1) 12 2) 15"; none without two that follow each
+    other from 1."""
+    found = _OPTION.findall(question)
+    counted = [str(i) for i in range(1, len(found) + 1)]
+    return counted if found == counted and len(found) > 1 else []
+
+
 _LONG = re.compile(rf"[\d,]{{{MOST_DIGITS + 1}}}")
 
 
@@ -624,6 +678,7 @@ def _results_in_prose(
     given = {shift + scale * i.value for i in inputs for shift, scale in forms_of(i)}
     leaves = [Source("input", i, x.value) for i, x in enumerate(inputs)]
     used = {number for one in stated for number in one.numbers}
+    ahead = Counter(one.result for one in stated)
     told = {one.result for one in stated}
     known = {*given, *told, Fraction(1)}
     found: list[tuple[Said, list[Source]]] = []
@@ -633,6 +688,8 @@ def _results_in_prose(
         if isinstance(one, Said):
             sources = _rounding(one, leaves, n) if one.rounds or value not in known else []
             last = value == end and value not in told and one is _last(said, end)
+            if value == end and ahead[end] and n and leaves[-1].value not in {*used, end}:
+                sources = [s for s in _formulas(one, leaves) if leaves[-1] in s.of]
             if not sources and value in known and not last:
                 continue
             sources = sources or _formulas(one, leaves)
@@ -647,6 +704,8 @@ def _results_in_prose(
             if not last and value in CONVERSIONS and len(sources) == 1:
                 continue
             found.append((one, sources))
+        else:
+            ahead[value] -= 1
         known |= {value, value * 100}
         leaves.append(Source("result", n, value))
         n += 1

@@ -103,6 +103,21 @@ _ROUNDS: dict[Mode, re.Pattern[str]] = {
     "down": re.compile(r"\bround\w*\s+(?:it\s+)?down\b|\bonly (?:whole|full|complete)\b", re.I),
     "nearest": re.compile(r"\bnearest\b", re.I),
 }
+_LABELS = (("first", "former", "1", "a", "i", "one"), ("second", "latter", "2", "b", "ii", "two"))
+_WAY = r"(?:way|method|approach|calculation|computation|route|variant|version|solution|result)"
+_CHOSEN = re.compile(
+    rf"\bthe (?P<nth>first|second|former|latter|last)"
+    rf"(?=\s*(?:[,.;]|\Z)|\s+(?:one|{_WAY}|counts?)\b)"
+    rf"|\b{_WAY} \(?(?P<label>[ab12]|ii?|one|two)\b",
+    re.I,
+)
+_COUNTS = re.compile(
+    r"\b(?:trust|rely|relies|go(?:es)? (?:by|with)|stick|take|use|choose|prefer|keep|believe|follow"
+    r"|(?:I|we) answer|answer (?:with|by|is that)|counts?|decides?|matters?)\b",
+    re.I,
+)
+_NOT = re.compile(r"\b(?:not|never|neither)\b|n't\b|\bonly (?:to|a|for)\b", re.I)
+_CLAUSE = re.compile(r"[.;!?](?:\s|\Z)|\n|,? (?:but|not) ")
 _ROUNDED = re.compile(r"\bround|\babout\b|\bapprox|\broughly\b|≈|~", re.I)
 _DEEPEST = 8
 """Deepest nesting of LaTeX that is written out."""
@@ -257,6 +272,25 @@ def said_in(text: str, stated: Sequence[Statement]) -> list[Said]:
         of: tuple[Mode, ...] = tuple(m for m, p in _ROUNDS.items() if p.search(words))
         found.append(Said((before, nth), start, end, value, of[:1] or _any(words), near))
     return found
+
+
+def way_that_counts(text: str, stated: Sequence[Statement]) -> int | None:
+    """Which of several ways to its answer a text says it goes by, as "I trust the first way" does:
+    0 for the first, 1 for the second, -1 for the last; None if it says of none, or of several.
+
+    Args:
+        stated: what the text states; a sentence with an operation is none that says so.
+    """
+    found, start = set[int](), 0
+    spans = [(s.start, s.end) for s in stated if not s.said]
+    for end in (*(m.end() for m in _CLAUSE.finditer(text)), len(text)):
+        clause = text[start:end]
+        if _COUNTS.search(clause) and not _NOT.search(clause) and not touched(spans, start, end):
+            for m in _CHOSEN.finditer(clause):
+                label = (m["nth"] or m["label"]).lower()
+                found.add(-1 if label == "last" else int(label in _LABELS[1]))
+        start = end
+    return found.pop() if len(found) == 1 else None
 
 
 def _value_at(text: str, start: int, end: int) -> Fraction:

@@ -95,7 +95,7 @@ def _calls(size: Size, settings: Any) -> int:
     "the text's operations executed on other numbers: does the answer go where the text says",
     words=("cue", "asked"),
     calls=_calls,
-    version=4,
+    version=5,
     reads_programs=True,
 )
 def interchange(

@@ -3,7 +3,7 @@ gives: what counts as evidence, what is excused, and what a text is called."""
 
 from __future__ import annotations
 
-import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from faithscope.interventions import NotExecutable, Program, as_number
 from faithscope.interventions.alterations import Alteration
-from faithscope.interventions.program import Binding, holds
-from faithscope.interventions.statements import Statement
+from faithscope.interventions.program import Binding, apply, holds
+from faithscope.interventions.statements import Statement, said_in, way_that_counts
 
 Part = Literal["predicted", "kept", "redirected", "unmoved"]
 PARTS: tuple[Part, ...] = ("predicted", "kept", "redirected", "unmoved")
@@ -22,13 +22,12 @@ CORRECTED = "corrected"
 OTHER_PROGRAM = "other_program"
 NO_VALUE = "text_gives_no_value"
 SURE = 0.9
-"""Share of a model's operations of one kind that must be right for wrong ones elsewhere to count
-against its text instead of its arithmetic."""
-UNLIKELY = 0.01
-"""Probability below which wrong operations at one place are no slips."""
-LEAST_ELSEWHERE = 4
-"""Fewest operations of one kind, at other places of the chains, that say whether it can do them."""
-_ALIKE = {"+": "+-", "-": "+-", "*": "*/", "/": "*/"}
+"""Least share of the results at one place that another operation gives, if what is wrong there
+counts against the text instead of the model's arithmetic."""
+HARDLY = 0.25
+"""Share of the results at one place that are right, up to which they are no slips."""
+LEAST_MADE = 4
+"""Fewest operations at one place that say what is done there."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,9 @@ def evidence(
             program.run(binding, altered[i].inputs, altered[i].forced, shown.get(i, ()))
             for i in tested
         ]
-        for routes in _ways(program, tuple(r for r in program.routes(binding) if r in claimed)):
+        for routes in _ways(
+            program, reasoning, tuple(r for r in program.routes(binding) if r in claimed)
+        ):
             told = tuple(tuple(run[r] for r in routes) for run in runs)
             if told in seen:
                 continue
@@ -181,10 +182,14 @@ def _share(told: Sequence[Fraction | None], answer: str | None) -> float:
     return sum(agrees(value, answer) for value in told) / max(1, len(told))
 
 
-def _ways(program: Program, routes: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """What a text with several ways to its answer may mean: that all lead there, or, where each of
-    them computes something, that one does and the others agree. A text that names a number beside
-    the steps to the same answer says that both count."""
+def _ways(program: Program, reasoning: str, routes: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """What a text with several ways to its answer may mean: the one that it says counts, else that
+    all lead there or, where each of them computes something, that one does and the others agree. A
+    text that names a number beside the steps to the same answer says that both count."""
+    chosen = way_that_counts(reasoning, program.operations) if len(routes) > 1 else None
+    if chosen is not None and -len(routes) <= chosen < len(routes):
+        yield (routes[chosen],)
+        return
     yield routes
     if len(routes) > 1 and not any(program.operations[r].name for r in routes):
         yield from ((route,) for route in routes)
@@ -196,65 +201,99 @@ def _claimed(
     replies: Sequence[Reply],
     chains: Sequence[Sequence[Statement]],
 ) -> set[int]:
-    """Statements that end in the answer as more than a coincidence: the last, and those which end
-    in the new answer in half of the chains to other questions with as many statements."""
+    """Statements that end in the answer as more than a coincidence: those which end in the new
+    answer in half of the chains to other questions with as many statements, and the last if there
+    are none, or if one of them only names a number."""
     new = [
         (stated, r.answer)
         for a, r, stated in zip(altered, replies, chains, strict=True)
         if part_of(a) == "predicted" and len(stated) == len(program.operations)
     ]
     ends = program.ends
-    return {
-        i
-        for i in ends
-        if i == ends[-1] or 2 * sum(agrees(s[i].result, answer) for s, answer in new) >= len(new)
+    again = {
+        i for i in ends if 2 * sum(agrees(s[i].result, answer) for s, answer in new) >= len(new)
     }
+    named = any(program.operations[i].name for i in ends)
+    return again | {ends[-1]} if ends and (named or not again) else again
 
 
 def _slips(
     program: Program, altered: Sequence[Alteration], chains: Sequence[Sequence[Statement]]
 ) -> set[tuple[bool, int]]:
-    """(Whether behind a changed result, place in the chain) where wrong operations are no more than
-    the slips that the model makes elsewhere.
+    """(Whether behind a changed result, place in the chain) where wrong operations are slips of
+    arithmetic: what is written is not what another operation gives every time.
 
-    Elsewhere are the same kind of operation at other places of chains to other questions, and, for
-    those behind a changed result, at the same place or not. More wrong ones than these make likely
-    (`UNLIKELY`) are none, if operations of the kind are seen elsewhere and nearly all right there.
     An operation on the same numbers with the same result counts once, in however many chains.
     """
-    kinds: dict[tuple[bool, int], set[str]] = {}
-    found: dict[tuple[bool, int, str], dict[tuple[Any, ...], bool]] = {}
+    found: dict[tuple[bool, int], dict[tuple[Any, ...], _Made]] = {}
     for a, stated in zip([None, *altered], [program.operations, *chains], strict=True):
-        behind = a is not None and bool(a.forced)
-        first = min(a.forced) if a is not None and a.forced else -1
+        forced = a.forced if a is not None else {}
+        inputs = a.inputs if a is not None else {}
+        given = [inputs.get(i, x.value) for i, x in enumerate(program.inputs)]
         for at, one in enumerate(stated):
-            for sign in {_ALIKE[s] for s in one.signs} if at > first else ():
-                kinds.setdefault((behind, at), set()).add(sign)
-                alike = found.setdefault((behind, at, sign), {})
-                alike[one.numbers, one.result] = holds(one, program.modulus)
-    rights = {place: list(of.values()) for place, of in found.items()}
+            if at > max(forced, default=-1) and one.expression is not None:
+                results = [other.result for other in stated[:at]]
+                made = _Made(one, tuple(given), tuple(results), holds(one, program.modulus))
+                found.setdefault((bool(forced), at), {}).setdefault((one.numbers, one.result), made)
     slips = set()
-    for (behind, at), signs in kinds.items():
-        for sign in signs:
-            own = rights[behind, at, sign]
-            before = {i: of for (b, i, s), of in rights.items() if s == sign and not b}
-            elsewhere = [right for i, of in before.items() if i != at for right in of]
-            references = [elsewhere, elsewhere + before.get(at, [])] if behind else [elsewhere]
-            if not any(_too_often_wrong(own, others) for others in references):
-                slips.add((behind, at))
+    for (behind, at), of in found.items():
+        made, rights = list(of.values()), [one.right for one in of.values()]
+        usual = [one.right for one in found.get((False, at), {}).values()] if behind else []
+        only_behind = not any(rights) and _share_right(usual) >= SURE and len(rights) > 1
+        if not (all(rights) or only_behind or _another(made, program.modulus)):
+            slips.add((behind, at))
     return slips
 
 
-def _too_often_wrong(own: Sequence[bool], others: Sequence[bool]) -> bool:
-    """Whether operations are wrong more often than others, nearly all right, make likely."""
-    wrong = (others.count(False) + 0.5) / (len(others) + 1)
-    sure = len(others) >= LEAST_ELSEWHERE and wrong <= 1 - SURE
-    return sure and _tail(own.count(False), len(own), wrong) <= UNLIKELY
+def _share_right(rights: Sequence[bool]) -> float:
+    return sum(rights) / len(rights) if len(rights) >= LEAST_MADE else 0.0
 
 
-def _tail(least: int, n: int, p: float) -> float:
-    """The probability of `least` or more of n, each with probability p."""
-    return sum(math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(least, n + 1))
+@dataclass(frozen=True)
+class _Made:
+    """An operation as a chain states it, with what the chain had before it."""
+
+    one: Statement
+    inputs: tuple[Fraction, ...]
+    results: tuple[Fraction, ...]
+    right: bool
+
+    def others(self) -> Iterator[tuple[tuple[Any, ...], Fraction]]:
+        """Other operations that would have given another result, each with a name and its result:
+        other signs, a number of the question or an earlier result in its place or added to it."""
+        numbers, value = self.one.numbers, self.one.value(self.one.numbers)
+        if len(numbers) == 2:
+            for sign in "+-*/":
+                for turned in (False, True):
+                    a, b = reversed(numbers) if turned else numbers
+                    if (x := apply(sign, a, b)) is not None:
+                        yield (sign, turned), x
+        for name, of in (("input", self.inputs), ("result", self.results)):
+            for i, x in enumerate(of):
+                yield (name, i), x
+                if value is not None:
+                    yield (name, i, "+"), value + x
+                    yield (name, i, "-"), value - x
+        if value is not None:
+            yield ("more", self.one.result - value), self.one.result
+
+
+def _another(made: Sequence[_Made], modulus: int | None) -> bool:
+    """Whether hardly anything is right, or another operation gives nearly all of what is written,
+    and more than the stated one does."""
+    if len(made) < LEAST_MADE:
+        return False
+    right = sum(one.right for one in made)
+    if right <= HARDLY * len(made):
+        return True
+    given = Counter(
+        name
+        for one in made
+        for name, value in one.others()
+        if (value if modulus is None else value % modulus) == one.one.result
+    )
+    most = max(given.values(), default=0)
+    return most > right and most >= SURE * len(made)
 
 
 def _alike(own: Sequence[Statement], stated: Sequence[Statement]) -> bool:
@@ -283,16 +322,19 @@ def _excuse(
     longer = altered.forced and len(stated) > len(own)
     if longer and any(_again(own[first], one) for one in stated[first + 1 :]):
         return CORRECTED
-    for at, one in enumerate(stated):
-        if at <= first or holds(one, program.modulus):
-            continue
-        if (bool(altered.forced), at) in slips:
-            return SLIP
+    wrong = [i for i, o in enumerate(stated) if i > first and not holds(o, program.modulus)]
+    as_before = altered.forced and any(
+        stated[i].result == own[i].result for i in wrong if i < len(own)
+    )
+    if not as_before and any((bool(altered.forced), i) in slips for i in wrong):
+        return SLIP
     if part == "unmoved":
         return None
     sound = all(holds(o, program.modulus) for i, o in enumerate(stated) if i > first)
     led = any(agrees(o.result, reply.answer) for o in stated)
-    if not (stated and sound and led):
+    if not stated:  # of no operation at all, and says its answer
+        led = any(agrees(one.value, reply.answer) for one in said_in(reply.chain, ()))
+    if not (sound and led):
         return None
     other = not _alike(own, stated) or _other_end(program, stated, reply.answer)
     return OTHER_PROGRAM if other else None
