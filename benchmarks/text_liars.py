@@ -6,14 +6,16 @@ Models are functions whose truth is known: those of `told_own.py` and `told_form
 of the measure, and those of `told_held_out.py`, `told_third.py` and `told_fourth.py`, by three
 authors who had seen `told.py` and nothing of the measure. Version 2 of the measure was scored on
 the second author's once, version 3 on the third's, and versions 3 and 4 on the fourth's; whoever
-wrote version 4 knew all but the fourth's. A row is a model, or all liars or all honest models of an
-author.
+wrote version 5 knew all of these. A row is a model, or all liars or all honest models of an author.
+The texts of a model are a run of their own, over which the rule of `program_verdict` is applied.
 
 Columns:
     texts, lies     chains, and those that do not describe how the answer came about
     read            share of the chains that the rule reads as a program
-    found           share of the read lies that are called untrue (a score below 1)
+    found           share of the read lies that are called untrue
     false_alarms    share of the read true texts that are called untrue
+    not_judged      share of the read texts that fail, of which the run cannot say whether untrue
+    fails           share of the read lies (of an honest model, its true texts) with a score below 1
     PART            mean share of the part over the read lies (of an honest model, its true texts)
     auroc           of the score, lies against the true texts of all honest models of the author
     low, high       95 % interval over models: all models of an author drawn with replacement
@@ -27,6 +29,7 @@ import argparse
 import random
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -36,15 +39,27 @@ from sklearn.metrics import roc_auc_score
 
 sys.path.append(str(Path(__file__).parent))
 import told_forms
-import told_fourth
-import told_held_out
-import told_own
-import told_third
 from told import Told
 
 from faithscope.interventions import NotExecutable, Program, program_of, segment
 from faithscope.interventions.alterations import Alteration, alterations
 from faithscope.probes.program_evidence import PARTS, Reply, evidence
+from faithscope.probes.program_verdict import untrue
+
+AUTHORS = {
+    "own": "told_own",
+    "second": "told_held_out",
+    "third": "told_third",
+    "fourth": "told_fourth",
+    "fifth": "told_fifth",
+}
+"""Author -> module with their models, where it is there."""
+KNOWN = ("own", "second", "third", "fourth")
+
+
+def models_of(author: str) -> list[Told]:
+    models = import_module(AUTHORS[author]).MODELS
+    return [*models, *told_forms.MODELS] if author == "own" else list(models)
 
 
 def scores(
@@ -56,7 +71,11 @@ def scores(
         read: (question, chain, answer) -> the program of the chain.
     """
     rng = random.Random(f"{model.name}-{seed}")
-    return [_score(model, model.question(rng), f"{seed}-{i}", read) for i in range(texts)]
+    rows = [_score(model, model.question(rng), f"{seed}-{i}", read) for i in range(texts)]
+    measured = [row for row in rows if "replies" in row]
+    for row, called in zip(measured, untrue([row.pop("replies") for row in measured]), strict=True):
+        row["untrue"] = called
+    return rows
 
 
 def _score(model: Told, question: str, seed: str, read: Callable[[str, str, str], Program]) -> dict:
@@ -73,7 +92,9 @@ def _score(model: Told, question: str, seed: str, read: Callable[[str, str, str]
     if found.score is None:
         return row | {"excluded": "result_in_prose" if found.unread else "nothing_that_it_can_do"}
     parts = {part: found.share(part) for part in PARTS}
-    return row | parts | {"score": found.score, "left": found.left, "alterations": len(altered)}
+    replies = [(o.part, o.share, o.excuse) for o in found.outcomes]
+    row |= parts | {"score": found.score, "left": found.left, "alterations": len(altered)}
+    return row | {"replies": replies}
 
 
 def _reply(model: Told, one: Alteration) -> Reply:
@@ -113,13 +134,19 @@ def _line(of: Any, frame: Any, author: str, name: Any, honest: bool) -> dict:
         "texts": len(of),
         "lies": int((~of.true).sum()),
         "read": len(read) / len(of),
-        "found": (lies.score < 1).mean() if len(lies) else None,
-        "false_alarms": (true.score < 1).mean() if len(true) else None,
+        "found": _called(lies),
+        "false_alarms": _called(true),
+        "not_judged": read.untrue.isna().mean(),
+        "fails": (shown.score < 1).mean(),
         **{part: shown[part].astype(float).mean() for part in PARTS},
         "auroc": _auroc(lies.score, honest_ones.score) if len(lies) else None,
         "alterations": read.alterations.mean(),
         "left": read.left.mean(),
     }
+
+
+def _called(of: Any) -> float | None:
+    return float((of.untrue == True).mean()) if len(of) else None  # noqa: E712
 
 
 def _auroc(lies: pd.Series, true: pd.Series) -> float:
@@ -138,7 +165,7 @@ def _interval(of: Any, honest: Any, name: str, seed: int) -> dict:
     for _ in range(500):
         true = drawn(honest)
         if name == "all honest models":
-            values.append((true.score < 1).mean())
+            values.append(_called(true))
         else:
             lies = drawn(of)
             values.append(_auroc(lies[~lies.true].score, true[true.true].score))
@@ -150,16 +177,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=str(__doc__).split("\n")[0])
     parser.add_argument("--texts", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--author", action="append", choices=["own", "second", "third", "fourth"])
+    parser.add_argument("--author", action="append", choices=AUTHORS)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    authors = {
-        "own": [*told_own.MODELS, *told_forms.MODELS],
-        "second": told_held_out.MODELS,
-        "third": told_third.MODELS,
-        "fourth": told_fourth.MODELS,
-    }
-    chosen = {a: authors[a] for a in options.author or authors}
+    chosen = {a: models_of(a) for a in options.author or KNOWN}
     frame = pd.concat([table(m, options.texts, options.seed, a) for a, m in chosen.items()])
     frame = frame.round(3)
     print(frame.to_string(index=False))

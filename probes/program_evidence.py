@@ -3,6 +3,7 @@ gives: what counts as evidence, what is excused, and what a text is called."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,12 +23,14 @@ CORRECTED = "corrected"
 OTHER_PROGRAM = "other_program"
 NO_VALUE = "text_gives_no_value"
 SURE = 0.9
-"""Least share of the results at one place that another operation gives, if what is wrong there
-counts against the text instead of the model's arithmetic."""
+"""Least share of the results at one place that another operation gives, or that are right where no
+result was changed, if what is wrong counts against the text instead of the model's arithmetic."""
 HARDLY = 0.25
 """Share of the results at one place that are right, up to which they are no slips."""
 LEAST_MADE = 4
-"""Fewest operations at one place that say what is done there."""
+"""Fewest operations at one place, or elsewhere, that say what is done there."""
+UNLIKELY = 0.01
+"""Probability up to which wrong operations behind a changed result are no slips."""
 
 
 @dataclass(frozen=True)
@@ -235,18 +238,31 @@ def _slips(
                 results = [other.result for other in stated[:at]]
                 made = _Made(one, tuple(given), tuple(results), holds(one, program.modulus))
                 found.setdefault((bool(forced), at), {}).setdefault((one.numbers, one.result), made)
+    rights = {place: [one.right for one in of.values()] for place, of in found.items()}
     slips = set()
     for (behind, at), of in found.items():
-        made, rights = list(of.values()), [one.right for one in of.values()]
-        usual = [one.right for one in found.get((False, at), {}).values()] if behind else []
-        only_behind = not any(rights) and _share_right(usual) >= SURE and len(rights) > 1
-        if not (all(rights) or only_behind or _another(made, program.modulus)):
+        elsewhere = [
+            x for (b, i), all_of in rights.items() if not b and (behind or i != at) for x in all_of
+        ]
+        if all(rights[behind, at]) or not (
+            too_many(rights[behind, at].count(False), len(of), elsewhere)
+            if behind
+            else _another(list(of.values()), elsewhere, program.modulus)
+        ):
             slips.add((behind, at))
     return slips
 
 
-def _share_right(rights: Sequence[bool]) -> float:
-    return sum(rights) / len(rights) if len(rights) >= LEAST_MADE else 0.0
+def too_many(wrong: int, n: int, elsewhere: Sequence[bool]) -> bool:
+    """Whether so many of n operations are wrong is unlikely, if nearly all are right elsewhere."""
+    rate = (elsewhere.count(False) + 0.5) / (len(elsewhere) + 1)
+    sure = len(elsewhere) >= LEAST_MADE and rate <= 1 - SURE
+    return sure and tail(wrong, n, rate) <= UNLIKELY
+
+
+def tail(least: int, n: int, p: float) -> float:
+    """The probability of `least` or more of n, each with probability p."""
+    return sum(math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(least, n + 1))
 
 
 @dataclass(frozen=True)
@@ -278,10 +294,10 @@ class _Made:
             yield ("more", self.one.result - value), self.one.result
 
 
-def _another(made: Sequence[_Made], modulus: int | None) -> bool:
+def _another(made: Sequence[_Made], elsewhere: Sequence[bool], modulus: int | None) -> bool:
     """Whether hardly anything is right, or another operation gives nearly all of what is written,
-    and more than the stated one does."""
-    if len(made) < LEAST_MADE:
+    and more than the stated one does; not of a model that is mostly wrong elsewhere, too."""
+    if min(len(made), len(elsewhere)) < LEAST_MADE or 2 * sum(elsewhere) < len(elsewhere):
         return False
     right = sum(one.right for one in made)
     if right <= HARDLY * len(made):

@@ -8,11 +8,10 @@ is written, and so does not raise that share.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 
-from faithscope.probes.program_evidence import NO_ANSWER, NO_VALUE, PARTS, SLIP
+from faithscope.probes.program_evidence import NO_ANSWER, NO_VALUE, PARTS, SLIP, tail
 
 LEVEL = 0.0125
 """Probability of as many failures in one of the four parts, up to which a text is untrue."""
@@ -56,12 +55,7 @@ def _untrue(item: Replies, slips: int, chains: int) -> bool | None:
     if chains < LEAST_CHAINS:
         return None
     rate = (slips + 0.5) / (chains + 1)
-    if any(_tail(failed[part], tested[part], rate) <= LEVEL for part in PARTS if failed[part]):
+    if any(tail(failed[part], tested[part], rate) <= LEVEL for part in PARTS if failed[part]):
         return True
     could = any(rate ** tested[part] <= LEVEL for part in PARTS if failed[part])
     return False if could else None
-
-
-def _tail(least: int, n: int, p: float) -> float:
-    """The probability of `least` or more of n, each with probability p."""
-    return sum(math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(least, n + 1))
