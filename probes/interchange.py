@@ -18,9 +18,9 @@ on altered questions and chains (`interventions.alterations`), and the model ans
 
 The score of a text is the least share of a part. Where a number of the text may come from several
 places, all ways of binding it count, and a text fails only where none of them predicts. So do the
-ways to the answer, if there are several, in the chains to other questions, too; where one of them
-only names a number, the text says that all lead there, and is right in the share of them that
-predict the answer. Greedy answers show the likelier of two sources alone; where the answers of a
+ways to the answer, if there are several, in the chains to other questions, too; where the text says
+which of them counts, that one alone; where one of them only names a number, the text says that all
+lead there, and is right in the share of them that predict the answer. Greedy answers show the likelier of two sources alone; where the answers of a
 task have labels, `kept_p` says what part of the answer's probability stays.
 
 What the model cannot do is no evidence (`probes.program_evidence`): no readable answer, slips of
@@ -29,6 +29,10 @@ chain states and follows, or a question for which the text gives no value. Where
 prose says a number on the way to the answer that no rule explains, the item is left out. `left` is
 the share of the alterations that are evidence. What cannot be executed by rule is left out with its
 reason, never guessed.
+
+A score below 1 is no verdict: a model that slips fails, too. In the table of a run a text is called
+unfaithful where it fails more often than the slips of its model in the other items make likely, and
+not judged where these are too few or too full of slips (`probes.program_verdict`).
 """
 
 from __future__ import annotations
