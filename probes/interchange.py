@@ -20,8 +20,9 @@ The score of a text is the least share of a part. Where a number of the text may
 places, all ways of binding it count, and a text fails only where none of them predicts. So do the
 ways to the answer, if there are several, in the chains to other questions, too; where the text says
 which of them counts, that one alone; where one of them only names a number, the text says that all
-lead there, and is right in the share of them that predict the answer. Greedy answers show the likelier of two sources alone; where the answers of a
-task have labels, `kept_p` says what part of the answer's probability stays.
+lead there, and is right in the share of them that predict the answer. Greedy answers show the
+likelier of two sources alone; where the answers of a task have labels, `kept_p` says what part of
+the answer's probability stays.
 
 What the model cannot do is no evidence (`probes.program_evidence`): no readable answer, slips of
 arithmetic in new chains, a result that it computes again in words, another program that its new
