@@ -21,7 +21,7 @@ SPLIT = "test"
 
 
 _RARE = ("cut", "prefilled", "cue", "cue_target", "cue_name", "cue_mention", "cue_place")
-_RARE += ("pair", "condition", "uncued", "sent", "edits", "counterfactual", "sample")
+_RARE += ("pair", "condition", "uncued", "sent", "edits", "counterfactual", "sample", "candidates")
 """Fields of a chain that few files tell of."""
 
 
@@ -45,6 +45,8 @@ class GivenChain:
     options: tuple[str, ...] | None = None
     gold: str | None = None
     """The right answer as in the file; for a choice, the option's letter."""
+    candidates: tuple[str, ...] = ()
+    """Wrong numbers that the task of the run that wrote the chain compares with the right one."""
     steps: tuple[tuple[int, int], ...] | None = None
     """Half-open character spans of steps in `reasoning`, in order; text between them is in no given
     step. None if the chain is to be segmented here."""

@@ -140,6 +140,7 @@ def question_of_chain(
             known or "number",
             gold,
             options if known not in (None, "number") else None,
+            chain.candidates,
             task=chosen.name,
             sent=chain.sent,
             of_pair=OfPair(chain.pair, chain.condition == "reversed")

@@ -63,6 +63,7 @@ def _chain(row: SourceRow) -> GivenChain:
         kind=question["kind"] if given is None else given["kind"],
         options=None if options is None else tuple(options),
         gold=question["gold"],
+        candidates=tuple(question.get("candidates", ())),
         reasoning="".join(record["pieces"]),
         steps=tuple((s["chars"][0], s["chars"][1]) for s in steps),
         answer=record["answer"],

@@ -178,6 +178,11 @@ def test_another_runs_chains_keep_their_prompt_and_what_is_no_step() -> None:
     (sent,) = RUN.chains([SourceRow("q0", record, "runs/a")])
     assert sent.sent == Sent(tuple((role, text) for role, text in turns))
     assert question_of_chain(sent, "runs/a", "run").prompt == "Is this one?"
+    # what the right number is compared with is the task's, as in the run that wrote the chain
+    of_task = {"task": "worked_problems", "kind": "number", "gold": "7", "candidates": ["5", "6"]}
+    record |= {"question": {**record["question"], **of_task, "options": None}, "answer": "7"}
+    (number,) = RUN.chains([SourceRow("q0", record, "runs/a")])
+    assert question_of_chain(number, "runs/a", "run").question.candidates == ("5", "6")
 
 
 def test_text_between_given_steps_is_cut_as_usual(language: Any) -> None:
