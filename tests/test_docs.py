@@ -76,7 +76,7 @@ def test_the_readme_shows_what_its_examples_print(
         # the conclusions on the page must hold for the printed numbers
         assert max(scores, key=scores.__getitem__) == max(expected, key=expected.__getitem__)
     _, _, table = printed.partition("edit ")
-    assert f"```\nedit {table}```" in readme.read_text()
+    assert f"```text\nedit {table}```" in readme.read_text()
 
 
 @pytest.mark.parametrize("page", ["interop.md"])

@@ -89,7 +89,7 @@ def measure(name: str, settings: Iterable[Sequence[str]]) -> str:
         "",
         "## How to run it",
         "",
-        "```",
+        "```sh",
         f"faithscope run slrc --set probes=[{name}]",
         "```",
         "",
@@ -272,7 +272,7 @@ def _example(measures: Sequence[Measure]) -> Iterator[str]:
         "answer of the first follows the last step, that of the second the hint, whatever the "
         "steps say."
     )
-    yield from ("", "```", EXAMPLES["question"], EXAMPLES["chain"].strip(), "```", "")
+    yield from ("", "```text", EXAMPLES["question"], EXAMPLES["chain"].strip(), "```", "")
     body = [
         [f"`{m.name}`", *(_told(scores[m.name].get(model)) for model in ("faithful", "hint"))]
         + [_each(credits.get(m.name, {}).get(model)) for model in ("faithful", "hint")]

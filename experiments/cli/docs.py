@@ -23,9 +23,7 @@ from faithscope.interp.errors import UserError, did_you_mean
 FOLDER = Path(__file__).parents[2] / "docs"
 MADE_BY_A_BUILD = {"api", "project", "tutorials"}
 """Folders of pages that only `make docs` makes, and the pages that do nothing but list them."""
-_ONLY_FOR_THE_SITE = re.compile(
-    r"^```\{toctree\}\n.*?^```\n+|^<!-- (?:made: .+?|end) -->\n", re.M | re.S
-)
+_ONLY_FOR_THE_SITE = re.compile(r"^```\{toctree\}\n.*?^```\n+|^<!-- .+? -->\n", re.M | re.S)
 _STYLE = """body { font: 1rem/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem;
  padding: 0 1rem; color-scheme: light dark; }
 table { border-collapse: collapse; display: block; overflow-x: auto; }

@@ -72,7 +72,7 @@ def _corrected(tree: Tree, lines: list[tuple[Any, str]]) -> Iterator[str]:
     for loc, of_list in guesses.items():
         entries = tree.at(loc)
         if len(of_list) > 1 and isinstance(entries, list) and all(map(_is_word, entries)):
-            better = list(dict.fromkeys(of_list.get(i, x) for i, x in enumerate(entries)))
+            better = list(dict.fromkeys(of_list.get(i, str(x)) for i, x in enumerate(entries)))
             asked = tree.source_of(loc).startswith("--set ")
             key, comma = plural_path(loc), "," if asked else ", "
             whole = f"[{comma.join(better)}]"

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from faithscope.interp.plain import visible
 
@@ -40,9 +40,17 @@ class _Kind:
     """Seconds that the finished units took."""
 
 
+def notebook_line() -> Any | None:
+    """A new line below a notebook's cell, whose method `update` replaces it; None elsewhere."""
+    ipython = sys.modules.get("IPython")
+    if ipython is None or not hasattr(ipython.get_ipython(), "kernel"):
+        return None
+    return ipython.display.display({"text/plain": ""}, raw=True, display_id=True)
+
+
 class Meter:
-    """Progress meter: counts units and shows a bar on a terminal, or a line now and then on any
-    other stream."""
+    """Progress meter: counts units and shows a bar on a terminal, a line that changes below a
+    notebook's cell, or a line now and then on any other stream."""
 
     def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic):
         self.stream = stream or sys.stderr
@@ -52,6 +60,7 @@ class Meter:
         self._at: _Kind | None = None
         self._since = 0.0
         self._bar: Progress | None = None
+        self._cell: Any | None = None
         self._task: TaskID | None = None
         self._shown = 0.0
         """Largest share of work shown so far; the bar never goes back when units turn out
@@ -72,7 +81,9 @@ class Meter:
 
     def __enter__(self) -> Meter:
         self._started = self._clock()
-        if self.stream.isatty():
+        if self.stream is sys.stderr:
+            self._cell = notebook_line()
+        if self._cell is None and self.stream.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn
 
@@ -131,7 +142,8 @@ class Meter:
         if self._bar:
             self._bar.console.print(message, markup=False, highlight=False)
         else:
-            print(message, file=self.stream, flush=True)
+            # a notebook shows standard error in red
+            print(message, file=self.stream if self._cell is None else sys.stdout, flush=True)
 
     @property
     def left(self) -> float:
@@ -174,6 +186,10 @@ class Meter:
         self._shown = fraction
         if self._bar and self._task is not None:
             self._bar.update(self._task, completed=fraction, description=self._line())
+            return
+        if self._cell is not None:
+            line = f"{fraction:4.0%}  {self._line()}"
+            self._cell.update({"text/plain": line}, raw=True)
             return
         tenth = int(fraction * 10 + 1e-9)
         if force or tenth > self._told[0] or now >= self._told[1] + 30:

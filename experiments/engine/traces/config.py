@@ -56,7 +56,9 @@ def probe_problem(name: str) -> str | None:
         return problem
     if name in PROBES:
         return None
-    by_summary = [p for p, of in PROBES.items() if name and name.lower() in of.summary.lower()]
+    words = name.lower().split()
+    summaries = {p: of.summary.lower() for p, of in PROBES.items() if words}
+    by_summary = [p for p, summary in summaries.items() if all(word in summary for word in words)]
     about = f"; the word is in the summary of {' and '.join(by_summary)}" if by_summary else ""
     guess = did_you_mean(name, list(PROBES)) or about or f"; known: {', '.join(PROBES)}"
     return f"unknown probe {name!r}{guess}"

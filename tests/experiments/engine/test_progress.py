@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import io
+import sys
+from types import SimpleNamespace
+
+import pytest
 
 from faithscope.experiments.engine.progress import Meter, duration
 
@@ -106,3 +110,26 @@ def test_what_was_shown_is_never_taken_back() -> None:
     assert shown == sorted(shown)
     assert shown[-1] == 100
     assert "left" not in lines[-1]
+
+
+def test_in_a_notebook_one_line_changes_and_nothing_is_red(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown: list[str] = []
+
+    def display(data: dict[str, str], **how: bool) -> SimpleNamespace:
+        assert how == {"raw": True, "display_id": True}
+        return SimpleNamespace(update=lambda data, raw: shown.append(data["text/plain"]))
+
+    kernel = SimpleNamespace(kernel=object())
+    fake = SimpleNamespace(get_ipython=lambda: kernel, display=SimpleNamespace(display=display))
+    monkeypatch.setitem(sys.modules, "IPython", fake)
+    meter = Meter(clock=Clock())
+    handle = meter.expect("m · traces", 20, TRACE, tiny=False)
+    with meter:
+        meter.begin(handle)
+        for _ in range(20):
+            meter.advance()
+        meter.say("loading m")
+    assert "20/20 units" in shown[-1]
+    assert capsys.readouterr() == ("loading m\n", "")
