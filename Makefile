@@ -56,9 +56,10 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
+# All pages are written (-a): the search forgets the index of those that are left as they were.
 docs: $(STAMP)
 	$(INSTALL) -e '.[docs]'
-	$(BIN)/python -m sphinx -W --keep-going -q docs build/docs
+	$(BIN)/python -m sphinx -a -W --keep-going -q docs build/docs
 	@echo "documentation: build/docs/index.html"
 
 looks: $(STAMP)

@@ -105,7 +105,8 @@ def _list_words(app: Sphinx, doctree: nodes.document) -> None:
     places = dict.fromkeys(_words()[page], "")
     for term in doctree.findall(nodes.term) if page == "glossary" else ():
         term["ids"].append(f"word-{nodes.make_id(term.astext())}")
-        places |= {word: term["ids"][0] for word in _words_of(term.astext())}
+        for word in _words_of(term.astext()):
+            places[word] = places.get(word) or term["ids"][0]
     if places:
         entries = [("single", word, place, "main", None) for word, place in places.items()]
         doctree.insert(0, addnodes.index(entries=entries))
