@@ -2,18 +2,49 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
-from typing import Annotated, Protocol
+from typing import Annotated, Protocol, TextIO
 
 import typer
 
 from faithscope.interp.plain import visible, without_passwords
 
 DONE, BAD_INPUT, FAILED_ITEMS, INTERRUPTED = 0, 2, 3, 130
+WIDTH = 80
+"""Characters of a line where there is no terminal."""
 RunFolder = Annotated[
     str, typer.Argument(metavar="RUN", help="A run folder, e.g. runs/quickstart.")
 ]
+
+
+def wrapped(text: str, indent: str = "", file: TextIO | None = None) -> str:
+    """A text in lines that fit the terminal, broken between words; whole where `file` is no
+    terminal.
+
+    Args:
+        indent: what stands before each line.
+        file: where it is printed; None breaks it at `WIDTH` where there is no terminal.
+    """
+    if file is not None and not file.isatty():
+        return text
+    width = shutil.get_terminal_size((WIDTH, 0)).columns
+    by_word = textwrap.TextWrapper(
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+    )
+    return "\n".join(
+        by_word.fill(line)
+        if len(indent) + len(line) > width and not line.startswith(" ")
+        else indent + line
+        for line in text.split("\n")
+    )
 
 
 def to_output(line: object) -> None:
@@ -24,7 +55,29 @@ def to_output(line: object) -> None:
 
 def say(line: str) -> None:
     """Print a note on standard error, with passwords in addresses removed."""
-    print(visible(without_passwords(line)), file=sys.stderr)
+    print(wrapped(visible(without_passwords(line)), file=sys.stderr), file=sys.stderr)
+
+
+def in_notebook() -> bool:
+    """Whether this runs in a notebook, whose cells show HTML."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython else None
+    return getattr(shell, "kernel", None) is not None
+
+
+def say_warnings(warnings: Sequence[str]) -> None:
+    """Say warnings on standard error, a line each; a notebook shows them as one list."""
+    if not warnings or not in_notebook():
+        for warning in warnings:
+            say(f"warning: {warning}")
+        return
+    from html import escape
+
+    from IPython.display import HTML, display
+
+    items = "".join(f"<li>{escape(visible(without_passwords(w)))}</li>" for w in warnings)
+    n = "1 warning" if len(warnings) == 1 else f"{len(warnings)} warnings"
+    display(HTML(f"<details open><summary>{n}</summary><ul>{items}</ul></details>"))
 
 
 def say_failed(failures: Sequence[str]) -> int:

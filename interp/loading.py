@@ -433,7 +433,8 @@ def _quantization(quantize: str, dtype: torch.dtype) -> Any:
         import bitsandbytes  # noqa: F401  # pyright: ignore
     except ImportError as error:
         raise UserError(
-            f"quantize={quantize!r} needs bitsandbytes: pip install 'faithscope[quant]'"
+            f"quantize={quantize!r} needs bitsandbytes: pip install 'faithscope[quant]'; or load "
+            "the weights as they are stored: quantize=None, of a config --set model.quantize=null"
         ) from error
     from transformers import BitsAndBytesConfig
 

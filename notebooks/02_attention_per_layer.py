@@ -64,7 +64,7 @@ pd.Series({name: record[name] for name in shares}).rename({"real": "reasoning"})
 #
 # The heads that read the reasoning most, and **receiver heads**: heads whose attention per token is
 # concentrated on few steps (kurtosis over steps, as in *Thought Anchors*). A sceptic looks at how
-# many steps there are: over five steps the kurtosis cannot exceed .25, and many heads reach that,
+# many steps there are: over five steps the kurtosis cannot exceed 0.25, and many heads reach that,
 # so that this table tells something about long chains only.
 
 # %%
@@ -119,7 +119,7 @@ def slider(value: int, least: int, most: int):
 
 
 n_layers, n_heads, n_tokens, _ = patterns.shape
-ipywidgets.interact(
+_ = ipywidgets.interact(
     look,
     layer=slider(layer, 1, n_layers),
     head=slider(head, 0, n_heads - 1),
@@ -127,8 +127,8 @@ ipywidgets.interact(
 )
 
 # %% [markdown]
-# And hover over the text to read the share of each token, with a button for each layer. The view
-# needs no network, but a notebook that runs.
+# And hover over the text to read the share of each token; a click opens another layer. Layers are
+# counted from 1 and heads from 0, here as in every table. The view needs no network and no kernel.
 
 # %%
 start = len(trace.prompt_ids)
@@ -137,6 +137,8 @@ token_view(
     model.pieces(trace.reasoning_ids),
     reasoning.T,
     [f"layer {i + 1}" for i in range(0, model.n_layers, 5)],
+    title="What the last token attends to in the reasoning",
+    unit="share of its attention, mean over heads",
 )
 
 # %% [markdown]

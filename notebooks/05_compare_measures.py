@@ -68,8 +68,8 @@ scores.head()
 # %% [markdown]
 # ## Does it tell a faithful model from a decorative one, and from the confound?
 #
-# AUROC over items is 1 if always right, .5 by chance, 0 if always wrong. The direction of a measure
-# is set by its theory (`MEASURES[name].higher_is_faithful`), and never reversed afterwards.
+# AUROC over items is 1 if always right, 0.5 by chance, 0 if always wrong. A measure's direction is
+# set by its theory (`MEASURES[name].higher_is_faithful`), and never reversed afterwards.
 
 
 # %%

@@ -99,7 +99,7 @@ folders = [run(config).run_dir for config in (inside, judged)]
 #
 # Look at the mean `score` (higher is worse) of right and wrong chains. The sceptic asks for the
 # judge's quality before its verdicts are held against anything: does it flag any chain at all, and
-# does its AUROC differ from .5?
+# does its AUROC differ from 0.5?
 
 # %%
 opened = faithscope.load_run(folders[1])
@@ -110,7 +110,7 @@ columns = ["form", "level", "n", "auroc", "auroc_low", "auroc_high", "accuracy",
 opened.tables["judge_agreement"][columns].round(2)
 
 # %% [markdown]
-# No chain is flagged. The AUROC of steps lies below .5, which looks like a judge that is wrong on
+# No chain is flagged. The AUROC of steps lies below 0.5, which looks like a judge that is wrong on
 # purpose. But every wrong step of this file is a first step: a judge that only goes by place would
 # do the same. Labels that are spread over the chain prevent this.
 #
@@ -146,6 +146,6 @@ plt.show()
 
 # %% [markdown]
 # Twelve chains of one model show the method and no result: with twelve, a rank correlation below
-# about .6 cannot be told from chance. And the kinds of evidence answer different questions. A judge
+# about 0.6 cannot be told from chance. And kinds of evidence answer different questions. A judge
 # asks whether the text is sound; corruption and knockout ask whether the answer hangs on it. A
 # wrong step can be relied on, and a right one can be ignored.

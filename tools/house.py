@@ -28,7 +28,7 @@ BUDGETS = {
     "experiments/studies/rfeval": 12_500,
     "experiments/studies/slrc": 22_500,
     "experiments/studies/training": 3_200,
-    "tests": 75_000,
+    "tests": 76_000,
 }
 """Room -> most lines."""
 COUNTED = ("py", "jinja", "js", "css", "csv", "yaml")

@@ -21,6 +21,7 @@ from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure
 from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.numerals import decimal
 from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.experiments.studies.slrc.tables.planted import AGAINST, Side, short_table
 from faithscope.experiments.studies.slrc.topics import OF_SLRC, WITH_AND_WITHOUT
@@ -189,8 +190,8 @@ def _planted(measures: Sequence[Measure]) -> Iterator[str]:
         return
     yield (
         "Each score ranks chains of planted models, whose mechanism is known by construction "
-        "([which measure to trust](../measures.md)). An AUROC of 1 is right, .50 is chance, and "
-        "below .50 the score points the wrong way."
+        "([which measure to trust](../measures.md)). An AUROC of 1 is right, 0.5 is chance, and "
+        "below 0.5 the score points the wrong way."
     )
     yield ""
     yield from _wrong([m for m in measures if m.name in lines])
@@ -200,10 +201,10 @@ def _planted(measures: Sequence[Measure]) -> Iterator[str]:
         [
             f"`{m.name}`",
             m.about,
-            *(_decimals(lines[m.name][c.name]) for c in AGAINST),
-            _decimals(lines[m.name]["spearman_p"]),
-            _decimals(lines[m.name]["step_hit_rate"]),
-            f"{lines[m.name]['forwards']:.0f}",
+            *(decimal(lines[m.name][c.name]) for c in AGAINST),
+            decimal(lines[m.name]["spearman_p"]),
+            decimal(lines[m.name]["step_hit_rate"]),
+            decimal(lines[m.name]["forwards"], 0),
         ]
         for m in measures
         if m.name in lines
@@ -223,9 +224,9 @@ def _wrong(measures: Sequence[Measure]) -> Iterator[str]:
                 continue
             value, low, high = (row[name] for name in _interval(column))
             if high < 0.5:
-                wrong.append(f"`{m.name}` ({_decimals(value)})")
+                wrong.append(f"`{m.name}` ({decimal(value)})")
             elif low <= 0.5 <= high:
-                unable.append(f"`{m.name}` ({_decimals(value)})")
+                unable.append(f"`{m.name}` ({decimal(value)})")
         if wrong:
             failures.append(
                 f"- These rank {_side(negative)} above {_side(positive)}: {', '.join(wrong)}."
@@ -292,10 +293,6 @@ def _each(values: Sequence[float | None] | None) -> str:
 
 def _interval(column: Column) -> tuple[str, str, str]:
     return column.name, f"{column.name}_low", f"{column.name}_high"
-
-
-def _decimals(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.2f}".replace("0.", ".").replace("-", "−")
 
 
 def _columns(tables: Sequence[Table]) -> Iterator[str]:

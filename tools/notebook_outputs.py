@@ -45,7 +45,10 @@ def storable(notebook: NotebookNode) -> NotebookNode:
         if cell.cell_type == "code":
             cell["outputs"] = [o for o in cell["outputs"] if shows(o)]
             for data in (o["data"] for o in cell["outputs"] if PNG in o.get("data", {})):
-                data[PNG] = _small(data[PNG])
+                if "<img" in data.get("text/html", ""):
+                    del data[PNG]  # HTML that holds the same picture
+                else:
+                    data[PNG] = _small(data[PNG])
             cell["metadata"] = {}
     for made_by_the_run in ("language_info", "widgets"):
         notebook.metadata.pop(made_by_the_run, None)

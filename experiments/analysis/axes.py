@@ -1,10 +1,17 @@
-"""Parts that all figures share: axes of shares, named rows, the legend."""
+"""What all figures share: the sheet that they are drawn on, axes of shares, named rows, the legend.
+
+A figure is as wide as a column or as the page of a paper (`report.figure_width`), so that it needs
+no scaling there and its letters have the sizes below. `sheet` makes one; no other function sets a
+width.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -14,8 +21,54 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.text import Text
 
 from faithscope.experiments.analysis.colours import GREY, INK, PAPER, QUIET, Style
+from faithscope.experiments.numerals import significant
+
+WIDTHS = {"column": 3.3, "page": 6.75}
+"""Name of a width -> inches."""
+LARGE, SMALL = 8, 7
+"""Points of titles and labels, and of ticks, legends and notes."""
+TALLEST = 9.0
+"""Inches of the text on a page of a paper."""
+_WIDTH: ContextVar[float] = ContextVar("width of figures", default=WIDTHS["page"])
+
+
+@contextmanager
+def of_width(name: str) -> Iterator[None]:
+    """Makes all figures that are drawn inside as wide as a column or a page."""
+    before = _WIDTH.set(WIDTHS[name])
+    try:
+        yield
+    finally:
+        _WIDTH.reset(before)
+
+
+def width() -> float:
+    """Inches of a figure's width."""
+    return _WIDTH.get()
+
+
+def narrow() -> bool:
+    """Whether a figure stands in a column, where half as many panels fit side by side."""
+    return width() < WIDTHS["page"]
+
+
+class Sheet(Figure):
+    """A figure, with the further sheets that it goes on on if one would be too tall."""
+
+    further: Sequence[Sheet] = ()
+
+    @property
+    def panels(self) -> list[Axes]:
+        """The axes of all sheets."""
+        return [ax for of in (self, *self.further) for ax in of.axes]
+
+
+def sheet(height: float, most: float = math.inf) -> Sheet:
+    """An empty figure of the width that all have, or of `most` inches if that is less."""
+    return Sheet(figsize=(min(width(), most), height), layout="constrained")
 
 
 def handle(style: Style) -> Line2D:
@@ -57,17 +110,24 @@ def fold_titles(figure: Figure, across: int) -> None:
     Args:
         across: number of panels in a row.
     """
-    longest = max((len(s) for ax in figure.axes for s in ax.get_title().split("\n")), default=0)
+    titles = {ax: _title(ax) for ax in figure.axes}
+    longest = max((len(s) for of in titles.values() for s in of.get_text().split("\n")), default=0)
     if longest <= FITTING * figure.get_figwidth() / across:
         return
     figure.draw_without_rendering()
-    for ax in figure.axes:
-        room, lines = ax.get_window_extent().width, ax.get_title().split("\n")
+    for ax, title in titles.items():
+        room, lines = ax.get_window_extent().width, title.get_text().split("\n")
         most = max(map(len, lines))
-        while most > 1 and ax.title.get_window_extent().width > room:
-            most = min(most - 1, math.floor(most * room / ax.title.get_window_extent().width))
+        while most > 1 and title.get_window_extent().width > room:
+            most = min(most - 1, math.floor(most * room / title.get_window_extent().width))
             parts = (part for line in lines for part in _folded(line, max(1, most)))
-            ax.title.set_text("\n".join(parts))
+            title.set_text("\n".join(parts))
+
+
+def _title(ax: Axes) -> Text:
+    """The title of axes, which stands at the left in our style."""
+    left: Text = ax._left_title  # pyright: ignore
+    return left if left.get_text() else ax.title
 
 
 def _folded(line: str, most: int) -> Iterator[str]:
@@ -84,48 +144,50 @@ def _folded(line: str, most: int) -> Iterator[str]:
     yield part.rstrip()
 
 
-def counts_beside(ax: Axes, counts: Sequence[float], head: str = "n") -> None:
+def counts_beside(ax: Axes, counts: Sequence[float | str], head: str = "n") -> None:
     """Writes the number of items of each row at the right of a panel."""
-    for y, n in [(-0.75, head), *((y, f"{int(n):,}") for y, n in enumerate(counts))]:
+    words = [n if isinstance(n, str) else f"{int(n):,}" for n in counts]
+    for y, n in [(-0.75, head), *enumerate(words)]:
         at: dict[str, Any] = {
             "xycoords": ("axes fraction", "data"),
             "va": "center",
             "annotation_clip": False,
         }
-        ax.annotate(str(n), (1.015, y), fontsize=7, color=QUIET, **at)
+        ax.annotate(n, (1.015, y), fontsize=SMALL, color=QUIET, **at)
 
 
-def share_axis(ax: Axes, least: float = 0.0) -> None:
-    """Sets an x axis from 0 to 1 with ticks at quarters, extended below 0 down to `least`."""
+def share_axis(ax: Axes, least: float = 0.0, across: int = 1) -> None:
+    """Sets an x axis from 0 to 1 with ticks at quarters, or at halves where there is little room,
+    extended below 0 down to `least`.
+
+    Args:
+        across: number of panels side by side.
+    """
     first = math.floor(4 * min(0.0, least) + 1e-9) / 4
-    ticks = np.arange(first, 1.01, 0.25)
-    ax.set_xticks(ticks, [quarter(t) for t in ticks])
-    ax.set_xlim(first - 0.03, 1.03)
+    ticks = np.arange(first, 1.01, 0.25 if width() / across > ROOMY else 0.5)
+    ax.set_xticks(ticks, [significant(t) for t in ticks])
+    ax.set_xlim(first - MARGIN_OF_SHARES, 1 + MARGIN_OF_SHARES)
     ax.grid(axis="x", color=GREY, alpha=0.25, lw=0.5)
     ax.axvline(0, color=INK, lw=0.6)
     ax.set_axisbelow(True)
 
 
+ROOMY = 2.4
+"""Inches of a panel, with its names, that has room for five ticks."""
+MARGIN_OF_SHARES = 0.04
+"""What an axis of shares leaves free at its ends, so that a marker at 0 or 1 lies inside."""
+
+
 def share_ticks(axis: Axis) -> None:
-    """Sets ticks at quarters from 0 to 1."""
-    axis.set_ticks([0, 0.25, 0.5, 0.75, 1], ["0", ".25", ".5", ".75", "1"])
-
-
-def quarter(value: float) -> str:
-    """A tick label such as `0`, `.25`, `−.5`, `1`."""
-    text = f"{abs(value):g}".replace("0.", ".")
-    return f"−{text}" if value < 0 else text
-
-
-def signed(value: float) -> str:
-    """A number with two decimals and a true minus sign instead of a hyphen."""
-    return f"{value:.2f}".replace("-", "−")
+    """Sets ticks at halves from 0 to 1, with small ones at quarters."""
+    axis.set_ticks([0, 0.5, 1], ["0", "0.5", "1"])
+    axis.set_ticks([0.25, 0.75], minor=True)
 
 
 def share_rise(ax: Axes) -> Axes:
     """Sets a y axis of shares from 0 to 1, with a light grid."""
     share_ticks(ax.yaxis)
-    ax.set_ylim(-0.03, 1.03)
+    ax.set_ylim(-MARGIN_OF_SHARES, 1 + MARGIN_OF_SHARES)
     ax.grid(axis="y", color=GREY, alpha=0.25, lw=0.5)
     ax.set_axisbelow(True)
     return ax
@@ -142,7 +204,8 @@ def along_reasoning(ax: Axes) -> Axes:
 def unit_square(ax: Axes, label: str = "") -> Axes:
     """Sets both axes to shares, with a dotted diagonal where the two are equal."""
     ax.plot([0, 1], [0, 1], color=GREY, lw=0.8, ls=":", zorder=0, label=label or None)
-    ax.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+    ends = (-MARGIN_OF_SHARES, 1 + MARGIN_OF_SHARES)
+    ax.set(xlim=ends, ylim=ends)
     share_ticks(ax.xaxis)
     share_ticks(ax.yaxis)
     return ax
@@ -152,7 +215,7 @@ def note(ax: Axes, text: str) -> None:
     """Writes a text in a panel without data."""
     box: dict[str, Any] = {"facecolor": PAPER, "edgecolor": "none", "alpha": 0.85, "pad": 2}
     at = {"transform": ax.transAxes, "ha": "center", "va": "center"}
-    ax.text(0.5, 0.5, text, color=QUIET, fontsize=8.5, bbox=box, **at)
+    ax.text(0.5, 0.5, text, color=QUIET, fontsize=SMALL, bbox=box, **at)
 
 
 def part_handles(parts: Mapping[str, tuple[str, str]]) -> list[Patch]:
@@ -165,7 +228,7 @@ MARGIN = 0.1
 
 
 def legend_above(
-    figure: Figure, of: Axes | Sequence[Artist], ncols: int | None = None, fontsize: float = 8.5
+    figure: Figure, of: Axes | Sequence[Artist], ncols: int | None = None, fontsize: float = SMALL
 ) -> None:
     """A legend above the whole figure, in as many columns as fit; at least as wide as the legend.
 

@@ -12,6 +12,7 @@ A figure prepares its data and calls one form:
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
@@ -19,18 +20,23 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from faithscope.experiments.analysis.axes import (
+    SMALL,
+    TALLEST,
+    Sheet,
     bare_rows,
+    counts_beside,
     fold_titles,
     handle,
     legend_above,
     name_rows,
+    narrow,
     rules_between,
     share_axis,
     share_ticks,
+    sheet,
 )
 from faithscope.experiments.analysis.colours import (
     AMOUNT,
@@ -57,6 +63,8 @@ class Dot:
     style: Style
     low: float = math.nan
     high: float = math.nan
+    n: float = math.nan
+    """Number of items that it is of, which stands at the right of its row; NaN shows none."""
     before: float = math.nan
     """The value that the dot is compared with; drawn hollow and joined to the dot."""
     beside: bool = False
@@ -67,6 +75,10 @@ class Dot:
 
 Row = str | tuple[str, ...] | Callable[[Mapping[str, Any]], Hashable]
 """Assigns table rows to rows of the figure: a column, several columns, or a function."""
+
+
+COUNTS = ("n", "n_items")
+"""Columns with the number of items that a row of a table is of."""
 
 
 def dots_of(
@@ -88,7 +100,8 @@ def dots_of(
         for name, style in measures.items():
             low, high = (r.get(f"{name}_{end}", math.nan) for end in ("low", "high"))
             hollow = r[before] if before else math.nan
-            yield Dot(key, r[name], style, low, high, hollow, beside)
+            n = next((float(r[c]) for c in COUNTS if c in r), math.nan)
+            yield Dot(key, r[name], style, low, high, n, hollow, beside)
 
 
 def dots_by(
@@ -118,8 +131,11 @@ def dot_rows(
     each: float | None = None,
     legend: Sequence[Line2D] = (),
     ncols: int | None = None,
-) -> Figure | None:
-    """Rows of dots with their intervals, in one column of panels or in several side by side.
+    counts: Sequence[Mapping[Any, float]] = (),
+    head: str = "n",
+) -> Sheet | None:
+    """Rows of dots with their intervals, in one column of panels or in several side by side; of
+    more than `ROWS` rows, in several sheets.
 
     Args:
         columns: title of a column -> its dots.
@@ -130,28 +146,80 @@ def dot_rows(
         silent: text in a row whose dots have no value; a row without dots stays empty.
         each: height of a row in inches.
         legend: further entries, after those of the styles.
+        counts: numbers at the right of each column of dots, by row; by default those of items.
+        head: what the numbers count.
     """
     if not names or not any(d.value == d.value for dots in columns.values() for d in dots):
         return None
+    # in a column of a paper there is no room for panels side by side
+    down = len(columns) if narrow() else 1
+    if len(names) > max(FEWEST_ROWS, ROWS // down):
+        look = {"label": label, "labels": labels, "silent": silent, "each": each}
+        look |= {"legend": legend, "ncols": ncols, "counts": counts, "head": head}
+        parts = list(_parts(list(names), groups, max(FEWEST_ROWS, ROWS // down)))
+        drawn = [
+            dot_rows(columns, {key: names[key] for key in part}, groups=of, **look)
+            for part, of in parts
+        ]
+        return _bound(drawn)
+    shown = {title: [d for d in dots if d.row in names] for title, dots in columns.items()}
     series = max(len(_series(dots)) for dots in columns.values())
-    figure = Figure(
-        figsize=(9, 1.2 + (each or 0.18 + 0.1 * max(series, 1)) * len(names)), layout="constrained"
-    )
-    axes = figure.subplots(1, len(columns), squeeze=False, sharey=True)[0]
-    for ax, (title, dots) in zip(axes, columns.items(), strict=True):
-        draw_dots(ax, dots, list(names), silent)
+    height = (each or 0.17 + 0.08 * max(series, 1)) * len(names)
+    figure = sheet(1.0 + (height + 0.45 * (down > 1)) * down)
+    axes = figure.subplots(down, len(columns) // down, squeeze=False, sharey=True).ravel()
+    for ax, (title, dots) in zip(axes, shown.items(), strict=True):
+        draw_dots(ax, dots, list(names), silent, across=len(columns) // down)
         rules_between(ax, groups or [len(names)])
-        ax.set_title(title, fontsize=9)
+        ax.set_title(title)
+    beside = [[f"{int(of.get(row, 0)):,}" for row in names] for of in counts]
+    beside = beside or [list(_counts(dots, names)) for dots in shown.values()]
+    same = down == 1 and all(of == beside[0] for of in beside)
+    for ax, of in [*zip(axes, beside, strict=False)][-1 if same else 0 :]:
+        if any(of):
+            counts_beside(ax, of, head)
     for ax, text in zip(axes, labels, strict=False):
         ax.set_xlabel(text)
-    name_rows(axes[0], list(names.values()))
-    bare_rows(axes[1:])
+    for ax in axes[:: len(columns) // down]:
+        name_rows(ax, list(names.values()))
+    if down == 1:
+        bare_rows(list(axes[1:]))
     if label:
-        figure.supxlabel(label, fontsize=9)
-    styles = dict.fromkeys(d.style for dots in columns.values() for d in dots if d.value == d.value)
+        figure.supxlabel(label)
+    styles = dict.fromkeys(d.style for dots in shown.values() for d in dots if d.value == d.value)
     legend_above(figure, [*map(handle, styles), *legend], ncols=ncols)
-    fold_titles(figure, len(columns))
+    fold_titles(figure, len(columns) // down)
     return figure
+
+
+ROWS, FEWEST_ROWS = 20, 6
+"""Most rows of one sheet, and of one where several panels stand one below the other."""
+
+
+def _parts(
+    order: Sequence[Hashable], groups: Sequence[int], most: int
+) -> Iterator[tuple[list[Hashable], list[int]]]:
+    """Rows of each sheet, with the sizes of their groups: as even as `most` allows."""
+    group_of = [i for i, size in enumerate(groups or [len(order)]) for _ in range(size)]
+    n = math.ceil(len(order) / most)
+    for i in range(n):
+        at = slice(len(order) * i // n, len(order) * (i + 1) // n)
+        yield list(order[at]), list(Counter(group_of[at]).values())
+
+
+def _bound(drawn: Iterable[Sheet | None]) -> Sheet | None:
+    """Sheets as one figure; those on which nothing is drawn are left out."""
+    sheets = [of for of in drawn if of is not None]
+    for of in sheets[:1]:
+        of.further = sheets[1:]
+    return sheets[0] if sheets else None
+
+
+def _counts(dots: Sequence[Dot], order: Iterable[Hashable]) -> Iterator[str]:
+    """The number of items of each row, or the least and the greatest; "" where none is known."""
+    for key in order:
+        known = [d.n for d in dots if d.row == key and d.value == d.value and d.n == d.n]
+        ends = [f"{int(n):,}" for n in dict.fromkeys((min(known), max(known)))] if known else []
+        yield "–".join(ends)
 
 
 def draw_dots(
@@ -159,6 +227,7 @@ def draw_dots(
     dots: Sequence[Dot],
     order: Sequence[Hashable],
     silent: str = "",
+    across: int = 1,
 ) -> Axes:
     """Draws dots in their rows, those of one row slightly apart, on an axis of shares."""
     least = 0.0
@@ -167,7 +236,7 @@ def draw_dots(
         known = [d for d in in_row if not math.isnan(d.value)]
         if in_row and not known:
             text = next((d.silent for d in in_row if d.silent), silent)
-            ax.text(0.01, y, text, va="center", fontsize=8, color=QUIET)
+            ax.text(0.01, y, text, va="center", fontsize=SMALL, color=QUIET)
         series = _series(in_row)
         # two dots of a row are closer to each other than to the next row
         height = {0: 0.0, 1: 0.0, 2: 0.36}.get(len(series), 0.56)
@@ -175,7 +244,7 @@ def draw_dots(
             apart = 0.0 if dot.beside else series.index(dot.style) / max(1, len(series) - 1) - 0.5
             _draw_dot(ax, dot, y + height * apart)
             least = min([least, dot.value, *(v for v in (dot.low, dot.before) if v == v)])
-    share_axis(ax, least)
+    share_axis(ax, least, across)
     ax.set_ylim(len(order) - 0.5, -0.5)
     return ax
 
@@ -186,7 +255,7 @@ def _series(dots: Iterable[Dot]) -> list[Style]:
 
 def _draw_dot(ax: Axes, dot: Dot, y: float) -> None:
     colour, marker, _ = dot.style
-    size: dict[str, Any] = {"color": colour, "ms": 4.5, "clip_on": False, "zorder": 5}
+    size: dict[str, Any] = {"color": colour, "ms": 4, "clip_on": False, "zorder": 5}
     if dot.low == dot.low and dot.high == dot.high:
         ends = [min(dot.low, dot.value), max(dot.high, dot.value)]
         look: dict[str, Any] = {"alpha": 0.3, "lw": 3} if dot.before == dot.before else {"lw": 1}
@@ -196,6 +265,10 @@ def _draw_dot(ax: Axes, dot: Dot, y: float) -> None:
         hollow: dict[str, Any] = size | {"zorder": 4}
         ax.plot(dot.before, y, marker, mfc=PAPER, **hollow)
     ax.plot(dot.value, y, marker, **size)
+
+
+HEAD = 0.8
+"""Inches of legend and labels around panels."""
 
 
 def panels(
@@ -210,28 +283,35 @@ def panels(
     labels: tuple[str, str] = ("", ""),
     legend: bool = True,
     **subplots: Any,
-) -> Figure | None:
+) -> Sheet | None:
     """A figure with a titled panel for each key; None without keys, or if nothing is drawn.
 
     Args:
-        across: largest number of panels in a row.
-        widths: width of the whole figure in inches, by the number of panels in a row.
+        across: largest number of panels in a row; two at most in a column of a paper.
+        widths: largest width of the whole figure in inches, by the number of panels in a row.
         shared: whether all panels share their x and y axes, labelled only at the edges.
         labels: labels of the x and the y axis, once for the whole figure.
         legend: whether a legend above the figure lists the labels of all panels, each once.
     """
     if not keys:
         return None
-    across = min(across, len(keys))
+    across = min(across, len(keys), 2 if narrow() else across)
+    most = max(1, int((TALLEST - HEAD) / height)) * across
+    if len(keys) > most:
+        look = {"height": height, "across": across, "widths": widths, "shared": shared}
+        look |= {"labels": labels, "legend": legend, **subplots}
+        starts = range(0, len(keys), most)
+        return _bound(
+            panels(keys[i : i + most], draw, titles[i : i + most], **look) for i in starts
+        )
     down = math.ceil(len(keys) / across)
-    width = (widths or {1: 4.8, 2: 7.2}).get(across, 9.0)
-    figure = Figure(figsize=(width, 0.9 + height * down), layout="constrained")
+    figure = sheet(HEAD + height * down, (widths or {1: 3.6, 2: 5.4}).get(across, math.inf))
     axes = figure.subplots(down, across, squeeze=False, sharex=shared, sharey=shared, **subplots)
     for ax in axes.flat[len(keys) :]:
         ax.remove()
     for i, (ax, key, title) in enumerate(zip(axes.flat, keys, titles, strict=False)):
         draw(ax, key)
-        ax.set_title(title, fontsize=8)
+        ax.set_title(title)
         if shared:
             # the last panel of each column carries the labels, even if the last row is not full
             ax.tick_params(labelbottom=i + across >= len(keys))
@@ -239,7 +319,7 @@ def panels(
         return None
     for place, text in zip((figure.supxlabel, figure.supylabel), labels, strict=True):
         if text:
-            place(text, fontsize=9)
+            place(text)
     if legend:
         named = [h for ax in figure.axes for h in ax.get_legend_handles_labels()[0]]
         legend_above(figure, list({str(h.get_label()): h for h in reversed(named)}.values())[::-1])
@@ -266,7 +346,7 @@ def curve(
         else:
             reach = np.clip([values - low, high - values], 0, None)
             ax.errorbar(at, values, yerr=reach, fmt="none", ecolor=style.colour, elinewidth=0.8)
-    usual: dict[str, Any] = {"color": style.colour, "marker": style.marker, "ms": 4, "lw": 1.5}
+    usual: dict[str, Any] = {"color": style.colour, "marker": style.marker, "ms": 3.5, "lw": 1.3}
     ax.plot(at, values, **usual | look, label=style.label or None)
     return ax
 
@@ -324,14 +404,14 @@ def names_beside(ax: Axes, x: Sequence[float], y: Sequence[float], names: Sequen
     order = np.argsort(np.asarray(y, dtype=float), kind="stable")
     low, high = ax.get_ylim()
     places = np.arange(len(order))
-    gap = min(0.05, 0.97 / max(1, len(order) - 1))
+    gap = min(0.06, 0.97 / max(1, len(order) - 1))
     at = (np.asarray(y, dtype=float)[order] - low) / (high - low)
     at = np.maximum.accumulate(at - gap * places) + gap * places
     at = np.minimum(at, 0.97 - gap * places[::-1])
     line: dict[str, Any] = {"arrowstyle": "-", "lw": 0.4, "color": GREY, "relpos": (0, 0.5)}
     for i, height in zip(order.tolist(), at.tolist(), strict=True):
         name = names[int(i)]
-        beside: dict[str, Any] = {"textcoords": "axes fraction", "va": "center", "fontsize": 7}
+        beside: dict[str, Any] = {"textcoords": "axes fraction", "va": "center", "fontsize": SMALL}
         ax.annotate(name, (x[i], y[i]), (1.04, height), arrowprops=line, **beside)
 
 
@@ -345,7 +425,7 @@ def field(
     stops: Sequence[str] = AMOUNT,
     missing: str = "none",
     text: Callable[[float], str] | None = None,
-    fontsize: float = 8.5,
+    fontsize: float = SMALL,
     rotation: float = 45,
     **look: Any,
 ) -> Axes:
@@ -371,7 +451,7 @@ def field(
             ink = ink_on((red, green, blue))
             ax.text(j + 0.5, i + 0.5, text(cells[i, j]), color=ink, **centred)
     turned: dict[str, Any] = {"rotation": rotation, "ha": "center" if rotation == 90 else "right"}
-    size = min(fontsize, 8.5)
+    size = min(fontsize, SMALL)
     ax.set_xticks(np.arange(len(across)) + 0.5, across, fontsize=size, **turned)
     ax.set_yticks(np.arange(len(down)) + 0.5, down, fontsize=size)
     ax.set_ylim(len(down), 0)
@@ -408,11 +488,11 @@ def share_bars(
                 continue
             ax.barh(y, share, left=left, color=colour, height=0.78)
             if share >= least:
-                at = {"ha": "center", "va": "center", "fontsize": 7, "color": ink_on(colour)}
+                at = {"ha": "center", "va": "center", "fontsize": SMALL, "color": ink_on(colour)}
                 ax.text(left + share / 2, y, text(share, y), **at)
             left += share
         if not left:
-            ax.text(0.01, y, empty, va="center", fontsize=8, color=QUIET)
+            ax.text(0.01, y, empty, va="center", fontsize=SMALL, color=QUIET)
     share_ticks(ax.xaxis)
     ax.set(xlim=(0, 1), ylim=(len(bars) - 0.5, -0.5))
     return ax

@@ -25,7 +25,7 @@ from faithscope.experiments.analysis.columns import Columns, named
 from faithscope.experiments.analysis.picture import svg
 from faithscope.experiments.analysis.textual import number, readable
 from faithscope.experiments.analysis.tidy import rows, with_interval
-from faithscope.experiments.analysis.wording import percent
+from faithscope.experiments.numerals import decimal, interval, percent, percent_interval
 from faithscope.interp.plain import visible
 
 LONGEST = 24_000
@@ -115,11 +115,9 @@ def _plain_cell(value: Any) -> Cell:
 
 
 def _cell(text: str, value: Any) -> Cell:
-    shown_number, bracket, interval = text.partition(" [")
+    shown_number, _, ends = text.partition(" [")
     if isinstance(value, float):
-        return Cell(
-            shown_number, f"{value:.7g}", f"{interval.removesuffix(']')}" if bracket else ""
-        )
+        return Cell(shown_number, f"{value:.7g}", ends.removesuffix("]"))
     return Cell(text, "" if value is pd.NA or value is None else str(value))
 
 
@@ -127,8 +125,13 @@ def share_cell(value: float, low: float = math.nan, high: float = math.nan) -> C
     """A cell with a share as percentage and bar, and its interval if known."""
     if math.isnan(value):
         return Cell("–", "", share=value)
-    interval = "" if math.isnan(low) else f"{round(100 * low)}–{percent(high)}"
-    return Cell(percent(value), repr(value), interval, value)
+    return Cell(percent(value), repr(value), percent_interval(low, high), value)
+
+
+def estimate_cell(value: float, low: float = math.nan, high: float = math.nan) -> Cell:
+    """A cell with a number of two decimals, and its interval if known."""
+    sort = "" if math.isnan(value) else repr(value)
+    return Cell(decimal(value), sort, interval(low, high).strip("[]"))
 
 
 def share_of(row: Mapping[str, Any], name: str) -> Cell:

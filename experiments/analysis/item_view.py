@@ -24,6 +24,7 @@ from faithscope.experiments.analysis.page import (
 )
 from faithscope.experiments.engine.models.judges import as_sent
 from faithscope.experiments.engine.tallies.reasons import in_words
+from faithscope.experiments.numerals import decimal, significant
 
 if TYPE_CHECKING:
     from faithscope.experiments.engine.index import Index
@@ -191,10 +192,11 @@ def _chances(record: Record, low: int) -> str:
     if not p:
         return ""
     likeliest = sorted(sorted(range(len(p)), key=lambda i: -p[i])[:MOST_CHANCES])
-    listed = "   ".join(f"{low + i}: {p[i]:.3f}" for i in likeliest)
+    listed = "   ".join(f"{low + i}: {decimal(p[i], 3)}" for i in likeliest)
     more = f"   … ({len(p)} in all)" if len(p) > MOST_CHANCES else ""
     mean = sum((low + i) * x for i, x in enumerate(p))
-    return f"{listed}{more}\nmean {mean:.2f}; mass {record['mass']:.3g} of the model's probability"
+    mass = significant(record["mass"], 3)
+    return f"{listed}{more}\nmean {decimal(mean)}; mass {mass} of the model's probability"
 
 
 def unit_part(

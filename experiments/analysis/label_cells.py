@@ -18,7 +18,7 @@ from faithscope.experiments.analysis.statistics.against_label import (
 from faithscope.experiments.analysis.tidy import columns_of
 
 _WORDS = (
-    ("auroc", "AUROC", "AUROC of the score against the label; .5 is chance."),
+    ("auroc", "AUROC", "AUROC of the score against the label; 0.5 is chance."),
     ("kappa", "κ", "Cohen's, of flags and labels; it collapses where one class is nearly all."),
     ("ac2", "AC2", "Gwet's, which does not collapse where one class is nearly all."),
     ("accuracy", "", "Share of flags that are the label."),

@@ -13,22 +13,27 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure
 
+from faithscope.experiments.analysis.axes import LARGE, SMALL
 from faithscope.experiments.analysis.colours import in_page
 from faithscope.experiments.analysis.textual import to_csv
 from faithscope.experiments.files import remove, write_atomically
 
 STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
-    "font.size": 9,
+    "font.size": LARGE,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "axes.titlesize": 9.5,
+    "axes.titlesize": LARGE,
+    "figure.labelsize": LARGE,
+    "xtick.labelsize": SMALL,
+    "ytick.labelsize": SMALL,
+    "legend.fontsize": SMALL,
     "axes.titlelocation": "left",
     "axes.linewidth": 0.6,
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
     "legend.frameon": False,
-    "lines.markersize": 5,
+    "lines.markersize": 4.5,
     # Names of models and tasks are plain text, whatever characters they hold.
     "text.parse_math": False,
     "svg.hashsalt": "faithscope",
@@ -65,24 +70,38 @@ class Picture:
             return self.caption
         return f"{self.caption} No interval is drawn: there are too few items for one."
 
+    @property
+    def sheets(self) -> list[Figure]:
+        """The figure, in several sheets if it would be too tall for a page of a paper."""
+        return [] if self.figure is None else [self.figure, *getattr(self.figure, "further", ())]
+
 
 def save(picture: Picture, folder: Path) -> None:
-    """Write `<name>.png`, `.pdf` and `.csv`; a picture without a figure writes no file."""
-    paths = {suffix: folder / f"{picture.name}.{suffix}" for suffix in ("png", "pdf", "csv")}
-    if picture.figure is None:
-        for path in paths.values():
-            remove(path)
+    """Write `<name>.png`, `.pdf` and `.csv`, and `<name>-2.png` and so on for further sheets; a
+    picture without a figure writes no file."""
+    stale = re.compile(
+        rf"{re.escape(picture.name)}(-\d+)?\.(png|pdf)|{re.escape(picture.name)}\.csv"
+    )
+    for path in [p for p in folder.iterdir() if stale.fullmatch(p.name)]:
+        remove(path)
+    if not picture.sheets:
         return
-    with mpl.rc_context(STYLE):
-        _lay_out(picture.figure)
-        # without date and library version in the metadata the same numbers give the same bytes
-        png, pdf = io.BytesIO(), io.BytesIO()
-        picture.figure.savefig(png, format="png", dpi=160, metadata={"Software": None})
-        nobody = {"CreationDate": None, "Producer": None, "Creator": None}
-        picture.figure.savefig(pdf, format="pdf", dpi=160, metadata=nobody)
-    write_atomically(paths["png"], png.getvalue())
-    write_atomically(paths["pdf"], pdf.getvalue())
-    write_atomically(paths["csv"], to_csv(picture.data))
+    for name, figure in zip(_names(picture), picture.sheets, strict=True):
+        with mpl.rc_context(STYLE):
+            _lay_out(figure)
+            # without date and library version in the metadata the same numbers give the same bytes
+            png, pdf = io.BytesIO(), io.BytesIO()
+            figure.savefig(png, format="png", dpi=300, metadata={"Software": None})
+            nobody = {"CreationDate": None, "Producer": None, "Creator": None}
+            figure.savefig(pdf, format="pdf", dpi=300, metadata=nobody)
+        write_atomically(folder / f"{name}.png", png.getvalue())
+        write_atomically(folder / f"{name}.pdf", pdf.getvalue())
+    write_atomically(folder / f"{picture.name}.csv", to_csv(picture.data))
+
+
+def _names(picture: Picture) -> list[str]:
+    more = range(2, len(picture.sheets) + 1)
+    return [picture.name, *(f"{picture.name}-{number}" for number in more)]
 
 
 def _lay_out(figure: Figure) -> None:
@@ -109,7 +128,7 @@ def _lighter(text: str) -> str:
     return text
 
 
-REM_PER_INCH = 6.9
+REM_PER_INCH = 7.8
 """Width on the page, in rem, of one inch of a figure; its text is then as large as that of
 tables."""
 LEAST, LEAST_REM = 0.8, 36
@@ -128,12 +147,15 @@ def svg(picture: Picture) -> str:
     """
     if picture.figure is None:
         raise ValueError(f"figure {picture.name!r} was not drawn: {picture.absent}")
+    names = _names(picture)
+    return "".join(_svg(picture, of, name) for name, of in zip(names, picture.sheets, strict=True))
+
+
+def _svg(picture: Picture, figure: Figure, name: str) -> str:
     file = io.StringIO()
     with mpl.rc_context(STYLE):
-        _lay_out(picture.figure)
-        picture.figure.savefig(
-            file, format="svg", dpi=160, transparent=True, metadata={"Date": None}
-        )
+        _lay_out(figure)
+        figure.savefig(file, format="svg", dpi=160, transparent=True, metadata={"Date": None})
     text = file.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.S)
@@ -141,8 +163,8 @@ def svg(picture: Picture) -> str:
     # images are numbered because two with the same pixels have the same id; nothing refers to them
     number = itertools.count()
     text = re.sub(r'\bid="image[0-9a-f]+"', lambda _: f'id="image{next(number)}"', text)
-    text = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{picture.name}-", text)
-    width = round(picture.figure.get_figwidth() * REM_PER_INCH, 2)
+    text = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", text)
+    width = round(figure.get_figwidth() * REM_PER_INCH, 2)
     most, least = round(picture.zoom * width, 2), min(round(LEAST * width, 2), LEAST_REM)
     size = f"max-width: {most}rem; min-width: {least}rem"
     named = f'role="img" aria-labelledby="{picture.name}-title" fill="currentColor" style="{size}"'

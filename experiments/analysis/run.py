@@ -401,6 +401,7 @@ class Report:
         cannot be made is named in the result and on the page; all others are written.
         """
         # imported here because it imports matplotlib, which frames alone do not need
+        from faithscope.experiments.analysis.axes import of_width
         from faithscope.experiments.analysis.exports.tracking import track
         from faithscope.experiments.analysis.write import write_figures, write_page, write_tables
 
@@ -413,7 +414,10 @@ class Report:
         printed = {paper.name: paper.printed for paper in papers}
         tables = tables | {paper.name: paper.data for paper in papers}
         write_tables(run_dir, tables, self.columns_of_table, printed)
-        drawn = write_figures(run_dir, self.figures(results), failed)
+        # a study without a section `report` has figures of the usual width
+        width = getattr(getattr(run.config, "report", None), "figure_width", "page")
+        with of_width(width):
+            drawn = write_figures(run_dir, self.figures(results), failed)
         self.write_extra(results)
         page = self.page(results, drawn)
         warnings = [*page.warnings, *made_by(run_dir)]

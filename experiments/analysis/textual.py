@@ -6,12 +6,12 @@ labels as headings, three decimals, and `x`, `x_low`, `x_high` in one cell.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pandas as pd
 
 from faithscope.experiments.analysis.columns import Columns, named
+from faithscope.experiments.numerals import DASH, decimal, estimate
 from faithscope.interp.plain import as_cell, visible
 
 _LATEX = str.maketrans(
@@ -110,14 +110,8 @@ def _headings(names: list[str], columns: Columns | None) -> list[str]:
 def number(value: Any) -> str:
     """A number for people: three decimals, ∞, and a dash for what was not measured."""
     if value is pd.NA or value is None:
-        return "–"
-    if isinstance(value, float):
-        if math.isnan(value):
-            return "–"
-        if math.isinf(value):
-            return "∞" if value > 0 else "−∞"
-        return f"{round(value, 3) + 0.0:.3f}"
-    return str(value)
+        return DASH
+    return decimal(value, 3) if isinstance(value, float) else str(value)
 
 
 def _is_bound(name: str, ending: str, table: pd.DataFrame) -> bool:
@@ -129,10 +123,7 @@ def _cells(table: pd.DataFrame, name: str) -> list[str]:
     if f"{name}_low" not in table.columns:
         return [visible(v) if isinstance(v, str) else number(v) for v in values]
     low, high = table[f"{name}_low"].tolist(), table[f"{name}_high"].tolist()
-    return [
-        number(v) if math.isnan(v) or math.isnan(a) else f"{number(v)} [{number(a)}, {number(b)}]"
-        for v, a, b in zip(values, low, high, strict=True)
-    ]
+    return [estimate(v, a, b, 3) for v, a, b in zip(values, low, high, strict=True)]
 
 
 def _markdown(cell: str) -> str:

@@ -1,8 +1,7 @@
-"""Names of models as tables and figures show them, their order, and numbers in sentences."""
+"""Names of models as tables and figures show them, and their order."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -23,11 +22,6 @@ def model_order(model: str) -> tuple[int, str]:
     """Sort key of models: planted ones first, the faithful one before its decorative twin."""
     variant = planted_variant(model)
     return (list(PLANTS).index(variant) if variant else len(PLANTS), model)
-
-
-def percent(value: float) -> str:
-    """A share as a percentage without decimals; a dash for NaN."""
-    return "–" if math.isnan(value) else f"{100 * value:.0f} %"
 
 
 class VerdictWord(NamedTuple):

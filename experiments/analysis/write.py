@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
@@ -13,8 +12,8 @@ from faithscope.experiments.analysis.failures import Failures
 from faithscope.experiments.analysis.page import Page, render
 from faithscope.experiments.analysis.picture import Picture, save
 from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown
+from faithscope.experiments.console import say_warnings
 from faithscope.experiments.files import make_folder, write_atomically
-from faithscope.interp.plain import visible
 
 
 def write_tables(
@@ -57,6 +56,5 @@ def write_page(page: Page) -> Path:
     """Write `report.html` of a run and return its path; its warnings also go to standard error."""
     path = page.run_dir / "report.html"
     write_atomically(path, render(page))
-    for warning in page.warnings:
-        print(f"warning: {visible(warning)}", file=sys.stderr)
+    say_warnings(page.warnings)
     return path

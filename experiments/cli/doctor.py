@@ -16,6 +16,7 @@ from packaging.requirements import Requirement
 
 from faithscope.experiments.data.planted import plants
 from faithscope.experiments.engine.environment import ROOT, install_command
+from faithscope.experiments.numerals import decimal, significant
 from faithscope.interp import sources
 from faithscope.interp.extensions import Kind, broken, entries, extensions
 
@@ -77,8 +78,9 @@ def check_model(name: str, dtype: str = "auto", device: str = "auto") -> list[st
     size = sum(p.numel() for p in model.hf.parameters())
     ends = ", ".join(repr(model.tokenizer.decode([i])) for i in sorted(model.end_ids))
     return [
-        f"{model.hf.config.model_type}, {size / 1e6:,.3g} M parameters, {model.n_layers} layers, "
-        f"{model.dtype} on {model.device}, loaded in {seconds:.0f} s",
+        f"{model.hf.config.model_type}, {significant(size / 1e6, 3)} M parameters, "
+        f"{model.n_layers} layers, "
+        f"{model.dtype} on {model.device}, loaded in {decimal(seconds, 0)} s",
         f"revision: {model.revision or 'not pinned'}",
         f"chat template: {'yes' if model.tokenizer.chat_template else 'none, plain prompts'}",
         f"reasoning: {_marked(model.format)}",
@@ -208,7 +210,7 @@ def _devices() -> list[Check]:
     checks = [Check("devices", "cpu", f"{cores}; {_dtypes('cpu')}")]
     for i in range(torch.cuda.device_count()):
         properties = torch.cuda.get_device_properties(i)
-        size = f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB"
+        size = f"{properties.name}, {decimal(properties.total_memory / 2**30, 0)} GiB"
         checks.append(Check("devices", f"cuda:{i}", f"{size}; {_dtypes(f'cuda:{i}')}"))
     if torch.backends.mps.is_available():
         checks.append(Check("devices", "mps", _dtypes("mps")))
@@ -232,7 +234,7 @@ def _dtypes(device: str) -> str:
             seconds[name] = None
     base = seconds["float32"]
     return ", ".join(
-        f"no {name}" if s is None else f"{name} {base / s:.2g}x" if base else name
+        f"no {name}" if s is None else f"{name} {significant(base / s)}x" if base else name
         for name, s in seconds.items()
     )
 
@@ -254,7 +256,7 @@ def _cache() -> list[Check]:
         remedy = "set FAITHSCOPE_CACHE to a folder that can be written"
         return [Check("cache", "folder", f"{folder} cannot be written", BROKEN, remedy)]
     free = shutil.disk_usage(there).free / 2**30
-    checks = [Check("cache", "folder", f"{folder}, {free:.0f} GiB free")]
+    checks = [Check("cache", "folder", f"{folder}, {decimal(free, 0)} GiB free")]
     if os.environ.get("HF_HUB_OFFLINE", "0") not in ("0", ""):
         checks.append(Check("cache", "hub", "HF_HUB_OFFLINE is set: hub ids load from cache only"))
     return checks

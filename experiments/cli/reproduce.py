@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 commands = typer.Typer(rich_markup_mode=None)
 LIST, ALL = "list", "all"
-_WIDTH = 100
+_WIDTH = 80
 """Characters of a line where the output is no terminal."""
 
 

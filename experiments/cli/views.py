@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from faithscope.experiments.console import RunFolder, to_output
+from faithscope.experiments.console import RunFolder, say, to_output, wrapped
 from faithscope.interp.errors import UserError, did_you_mean
 
 LISTED = {
@@ -30,44 +30,54 @@ def list_(
     ] = "runs",
 ) -> int:
     """List what a config can name, shipped configs, or runs."""
-    # each list imports only what it needs, since some libraries take long to import
     if what is None:
-        rows = [(f"faithscope list {name}", note) for name, note in LISTED.items()]
-    elif what not in LISTED:
+        for name, note in LISTED.items():
+            if name != "runs":
+                names = "  ".join(first for first, _ in _rows(name, folder))
+                to_output(f"{name}: {note}")
+                to_output(wrapped(names, indent="  ") + "\n")
+        say("faithscope list probes says what each probe is, and so on; list runs lists your runs")
+        return 0
+    if what not in LISTED:
         known = did_you_mean(what, LISTED) or f"; known: {', '.join(LISTED)}"
         raise UserError(f"cannot list {what!r}{known}")
-    elif what == "models":
+    rows = _rows(what, folder)
+    width = max(len(name) for name, _ in rows)
+    for name, note in rows:
+        to_output(f"{name:<{width}}  {note}")
+    return 0
+
+
+def _rows(what: str, folder: str) -> list[tuple[str, str]]:
+    """What a list has, with what it says of each."""
+    # each list imports only what it needs, since some libraries take long to import
+    if what == "models":
         from faithscope.experiments.config.model import model_rows
 
-        rows = model_rows()
-    elif what == "tasks":
+        return model_rows()
+    if what == "tasks":
         from faithscope.experiments.data.tasks import task_rows
 
-        rows = task_rows()
-    elif what == "probes":
+        return task_rows()
+    if what == "probes":
         from faithscope.probes import PROBES
 
-        rows = [(name, probe.summary) for name, probe in PROBES.items()]
-    elif what == "prompts":
+        return [(name, probe.summary) for name, probe in PROBES.items()]
+    if what == "prompts":
         from faithscope.experiments.config.study import STUDIES
         from faithscope.experiments.engine.forms import form_rows, trace_forms
 
         forms = trace_forms()
         for study in STUDIES.values():
             forms |= study.forms()
-        rows = form_rows(forms)
-    elif what == "configs":
+        return form_rows(forms)
+    if what == "configs":
         from faithscope.experiments.config import shipped
 
-        rows = shipped.rows()
-    else:
-        from faithscope.experiments.engine.status import run_rows
+        return shipped.rows()
+    from faithscope.experiments.engine.status import run_rows
 
-        rows = run_rows(Path(folder).expanduser())
-    width = max(len(name) for name, _ in rows)
-    for name, note in rows:
-        to_output(f"{name:<{width}}  {note}")
-    return 0
+    return run_rows(Path(folder).expanduser())
 
 
 @commands.command()

@@ -82,6 +82,13 @@ class Section(BaseModel):
         return value
 
 
+class FiguresConfig(Section):
+    """Settings of the figures of every study's report."""
+
+    figure_width: Literal["column", "page"] = "page"
+    """Width of the figures: of a column (3.3 in) or of the page (6.75 in) of a paper."""
+
+
 AnyNumber = (BeforeValidator(as_several), AfterValidator(without_repeats))
 """Validators of a list that may be empty, and in which one entry may be written without a list."""
 OneOrMany = (*AnyNumber, Field(min_length=1))

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
 
+from faithscope.experiments.numerals import significant
 from faithscope.interp.plain import visible
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ class Meter:
         done = sum(k.done for k in self._kinds)
         total = sum(k.total for k in self._kinds)
         seconds = self._clock() - self._started
-        rate = f", {done / seconds:.2g} a second" if done and seconds > 0 else ""
+        rate = f", {significant(done / seconds)} a second" if done and seconds > 0 else ""
         label = self._at.label if self._at else ""
         known = done < total and self.is_measured
         left = f", about {duration(self.left)} left" if known else ""

@@ -29,6 +29,7 @@ from faithscope.experiments.engine.provenance import made_by
 from faithscope.experiments.engine.tallies.tally import Tally, tally_of_run
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.garbage import gc_paused
+from faithscope.experiments.numerals import significant
 from faithscope.interp.errors import UserError
 
 SILENT = 120.0
@@ -186,7 +187,7 @@ class Status:
         rate = 60 * left * self.at_work / self.seconds_left if self.seconds_left else 0.0
         who = "1 worker" if self.at_work == 1 else f"{self.at_work} workers"
         about = duration(self.seconds_left / self.at_work)
-        return f"{rate:.3g} items a minute by {who}; about {about} left"
+        return f"{significant(rate, 3)} items a minute by {who}; about {about} left"
 
 
 @gc_paused()
@@ -256,7 +257,7 @@ def _group(
 
 
 def _rate(group: Group) -> str:
-    return f"{60 / group.seconds_per_item:.3g}" if group.seconds_per_item else "–"
+    return significant(60 / group.seconds_per_item, 3) if group.seconds_per_item else "–"
 
 
 def _kinds(index: Index, planned: StoredPlan) -> tuple[Kind, ...]:

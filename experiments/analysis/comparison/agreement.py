@@ -22,6 +22,7 @@ from faithscope.experiments.analysis.statistics.resampling import Bootstrap, mea
 from faithscope.experiments.analysis.statistics.stats import over
 from faithscope.experiments.analysis.tables import Table, computed_table
 from faithscope.experiments.analysis.tidy import columns, keep, numbers, rows
+from faithscope.experiments.numerals import significant
 
 LEAST_MODELS = 3
 """Minimum number of pairs of model and task for correlating their means."""
@@ -138,7 +139,9 @@ def verdicts(joined: Joined) -> tuple[pd.DataFrame, dict[str, str]]:
         above = score > cut if strict else score >= cut
         called[name] = np.where(np.isnan(score), np.nan, above.astype(float))
         comparison = {1: (">", "≥"), -1: ("<", "≤")}[sign][0 if strict else 1]
-        cuts[name] = words if math.isnan(cut) else f"{words}: {comparison} {cut * sign:.4g}"
+        cuts[name] = (
+            words if math.isnan(cut) else f"{words}: {comparison} {significant(cut * sign, 4)}"
+        )
     return called, cuts
 
 

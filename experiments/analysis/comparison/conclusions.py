@@ -23,7 +23,6 @@ from faithscope.experiments.analysis.comparison.prose import (
     Tables,
     cost_in_words,
     estimated,
-    p_in_words,
 )
 from faithscope.experiments.analysis.comparison.scores import COSTS
 from faithscope.experiments.analysis.comparison.scores_vs_labels import MONITOR
@@ -31,6 +30,7 @@ from faithscope.experiments.analysis.comparison.trust import LEVEL
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.tidy import count, keep, rows, where
 from faithscope.experiments.config.comparison import AS_GOOD
+from faithscope.experiments.numerals import decimal, p_value
 
 Claim = Literal[
     "",
@@ -126,22 +126,22 @@ def _highest(label: str, measures: list[dict[str, Any]], several: bool) -> Sente
             markup(
                 of + "none of {} measures tells beyond chance which traces the label speaks "
                 "against{}: " + chance + ". None is called the best.",
-                *(*about, n, among, p_in_words(lowest)),
+                *(*about, n, among, p_value(lowest)),
             )
         )
-    pooled = f" ({best['pooled']:.2f} over all traces together)" if several else ""
+    pooled = f" ({decimal(best['pooled'])} over all traces together)" if several else ""
     gaps = ""
     if best["n_missing"]:
         gaps = (
             f" It has no score of {best['n_missing']:,} traces; if all of these went against it, "
-            f"the lower bound of AUROC would be {best['least_low']:.2f}."
+            f"the lower bound of AUROC would be {decimal(best['least_low'])}."
         )
     return Sentence(
         markup(
             of + "{} of {} measures tell beyond chance which traces the label speaks against{}: "
             + chance + ". The highest of these AUROCs has <strong>{}</strong> ({}): {}{}.{} It "
             "costs {}.",
-            *(*about, f"{len(told):,}", n, among, p_in_words(lowest)),
+            *(*about, f"{len(told):,}", n, among, p_value(lowest)),
             *(best["measure"], FAMILY_NAMES[best["family"]], estimated(best, "auroc"), pooled),
             *(gaps, cost_in_words(best)),
         ),
@@ -206,7 +206,7 @@ def together(tables: Tables, label: str) -> Iterator[Sentence]:
         yield Sentence(
             markup(
                 "All {} measures together ({}) against the best single one: {} ({}).",
-                *(f"{row['n_measures']:.0f}", row["classifier"]),
+                *(str(int(row["n_measures"])), row["classifier"]),
                 *("a gain" if gains else "no gain is shown", estimated(row, "gain", signed=True)),
             ),
             "gain" if gains else "",
@@ -326,8 +326,8 @@ def parting_sentences(tables: Tables) -> Iterator[Sentence]:
         return
     row = max(known, key=lambda r: (r["beyond"], r["n"]))
     of = (
-        f"{row['n']:,} of {row['n_items']:,} traces (by chance {row['expected']:.0f}; beyond "
-        f"chance {estimated(row, 'beyond', signed=True, form='.0f')})"
+        f"{row['n']:,} of {row['n_items']:,} traces (by chance {round(row['expected'])}; beyond "
+        f"chance {estimated(row, 'beyond', signed=True, digits=0)})"
     )
     if row["beyond_low"] > 0:
         most = "Of four kinds of disagreement the most beyond chance"

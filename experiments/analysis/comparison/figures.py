@@ -7,9 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.axes import legend_above, signed
+from faithscope.experiments.analysis.axes import legend_above, sheet, width
 from faithscope.experiments.analysis.charts import dot_rows, dots_by, field, panels
 from faithscope.experiments.analysis.colours import AMBER, BLUE, FAMILY, GREY, MISSING, SIGN, Style
 from faithscope.experiments.analysis.comparison.agreement import clustered
@@ -18,6 +17,8 @@ from faithscope.experiments.analysis.comparison.scores import COSTS
 from faithscope.experiments.analysis.comparison.triangle import families_picture
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import count, numbers, only, where
+from faithscope.experiments.analysis.wording import middle_cut
+from faithscope.experiments.numerals import decimal
 
 REVERSED = Style(AMBER, "X", "opposite signs, beyond chance")
 MODELS = (
@@ -27,6 +28,8 @@ MODELS = (
 MOST_MEASURES, MOST_NAMED = 60, 40
 """Number of measures up to a quarter of which the heat map prints coefficients; number of measures
 that the AUROC figure shows."""
+LETTER, BAR = 0.052, 0.7
+"""Inches of a letter in the name of a measure, and of what tells the colours."""
 
 
 def pictures(tables: Mapping[str, pd.DataFrame]) -> list[Picture]:
@@ -49,18 +52,20 @@ def heat_map(agreement: pd.DataFrame) -> Picture:
             [(a, b, rho[i, j]) for i, a in enumerate(names) for j, b in enumerate(names)],
             columns=list(data.columns),
         )
-        text = signed if len(names) <= MOST_MEASURES // 4 else None
+        text = decimal if len(names) <= MOST_MEASURES // 4 else None
         # names stand on two sides and must leave room for squares, and these for what is in them
-        least = 0.43 + 0.045 * max(map(len, names)) + (0.24 if text else 0.1) * len(names)
-        side = max(3.2, 1.6 + 0.2 * len(names), least)
-        figure = Figure(figsize=(side + 1.2, side), layout="constrained")
+        squares = 0.43 + (0.24 if text else 0.1) * len(names)
+        longest = max(12, int((width() - BAR - squares) / LETTER))
+        shown = [middle_cut(name, longest) for name in names]
+        side = max(2.4, squares + LETTER * max(map(len, shown)))
+        figure = sheet(side, side + BAR)
         field(
-            *(figure.subplots(), rho, names, names),
+            *(figure.subplots(), rho, shown, shown),
             limits=(-1, 1),
             stops=SIGN,
             missing=MISSING,
             text=text,
-            fontsize=6.5,
+            fontsize=6,
             rotation=90,
         )
     return Picture(
@@ -80,7 +85,7 @@ def _within(agreement: pd.DataFrame) -> Picture:
     known = agreement.dropna(subset=["spearman", "within"])
     figure = None
     if len(known):
-        figure = Figure(figsize=(4.8, 4.6), layout="constrained")
+        figure = sheet(3.3, 3.4)
         ax = figure.subplots()
         usual = Style(BLUE, "o", "a pair of measures")
         for style, of in ((usual, ~known["reversed"]), (REVERSED, known["reversed"])):

@@ -20,6 +20,7 @@ from faithscope.experiments.analysis.comparison.scores_vs_labels import ALL, Tar
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.tidy import count, numbers, rows, where
 from faithscope.experiments.analysis.wording import planted_variant
+from faithscope.experiments.numerals import decimal, estimate, significant
 
 FEW, FEW_OF_KIND, FEW_QUESTIONS = 100, 30, 30
 """Numbers of traces, of traces per class, and of questions, below which the page warns."""
@@ -134,7 +135,7 @@ def _apart(tables: Tables, label: str) -> Iterator[str]:
             "<code>{}</code>, {} over all and {} within). Over all traces, telling models or tasks "
             "apart counts as telling traces apart; AUROC is therefore that within.",
             *(f"{len(apart):,}", f"{len(every):,}", label, f"{APART:g}", row["measure"]),
-            *(f"{row['pooled']:.2f}", f"{row['auroc']:.2f}"),
+            *(decimal(row["pooled"]), decimal(row["auroc"])),
         )
 
 
@@ -162,20 +163,15 @@ def unfinished(tables: Tables) -> list[str]:
 
 def cost_in_words(row: Mapping[str, Any]) -> str:
     """Known mean costs of an item, in words."""
-    known = {cost: row[cost] for cost in COSTS if not math.isnan(row[cost])}
+    known = {cost: significant(row[cost]) for cost in COSTS if not math.isnan(row[cost])}
     words = {
-        "forwards": "{:.3g} model call" + ("s" if row["forwards"] != 1 else ""),
-        "tokens": "{:,.0f} tokens",
-        "seconds": "{:,.0f} s" if row["seconds"] >= 10 else "{:.2g} s",
-        "dollars": "${:.2g}",
+        "forwards": "{} model call" + ("s" if row["forwards"] != 1 else ""),
+        "tokens": "{} tokens",
+        "seconds": "{} s",
+        "dollars": "${}",
     }
     told = [words[cost].format(value) for cost, value in known.items()]
     return f"{', '.join(told)} a trace" if told else "an unknown amount: no record says"
-
-
-def p_in_words(p: float) -> str:
-    """A p-value as printed in a sentence."""
-    return "p < .001" if p < 0.001 else f"p = {p:.3f}".replace("0.", ".")
 
 
 def best_rows(tables: Tables, label: str, most: int = 12) -> pd.DataFrame:
@@ -189,8 +185,6 @@ def of_all(against: pd.DataFrame) -> pd.DataFrame:
     return where(against, by=ALL)
 
 
-def estimated(row: Mapping[str, Any], name: str, signed: bool = False, form: str = ".2f") -> str:
-    sign = ("+" if signed else "") + form
+def estimated(row: Mapping[str, Any], name: str, signed: bool = False, digits: int = 2) -> str:
     value, low, high = (row[k] for k in (name, f"{name}_low", f"{name}_high"))
-    interval = "" if math.isnan(low) else f" [{low:{sign}}, {high:{sign}}]"
-    return f"{value:{sign}}{interval}".replace("-", "−")
+    return estimate(value, low, high, digits, plus=signed)

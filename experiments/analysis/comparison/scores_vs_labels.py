@@ -71,11 +71,11 @@ AGAINST = computed_table("against", (
            "other questions."),
     Column("brier", "Brier", "Mean squared distance of the probability from what is."),
     Column("calibration_error", meaning="Expected calibration error, ten bins."),
-    Column("audit_precision", "audit: precision", "Precision at the threshold that keeps .9 on "
+    Column("audit_precision", "audit: precision", "Precision at the threshold that keeps 0.9 on "
            "other questions.", interval=True),
     Column("audit_recall", "audit: recall", "Share of the traces spoken against that are called so "
            "at the threshold of the audit."),
-    Column("screen_recall", "screening: recall", "Recall at the threshold that keeps .9 on other "
+    Column("screen_recall", "screening: recall", "Recall at the threshold that keeps 0.9 on other "
            "questions.", interval=True),
     Column("screen_precision", "screening: precision", "Share of the traces called spoken against "
            "that are so, at the threshold of the screening."),
@@ -244,7 +244,7 @@ def _settings(joined: Joined, target: Target, parts: bool) -> Iterator[tuple[str
         # the last bin includes its upper end
         place = np.clip(np.searchsorted(ends, length, side="right") - 1, 0, len(ends) - 2)
         for i in range(len(ends) - 1):
-            title = f"length {ends[i]:.0f} to {ends[i + 1]:.0f}"
+            title = f"length {round(ends[i])} to {round(ends[i + 1])}"
             yield "length", title, (place == i) & ~np.isnan(length)
 
 

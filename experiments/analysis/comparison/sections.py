@@ -143,9 +143,9 @@ def _against(c: Comparison, is_drawn: bool, named: Named) -> Section:
         "The kind that is looked for is the trace that the label speaks against. AUROC compares "
         "traces of one model and task; what it would be over all traces together, where telling "
         "models apart counts too, stands beside it as pooled. Thresholds (for the squared g-mean, "
-        "the audit that keeps a precision of .9, and the screening that keeps a recall of .9) and "
-        "calibration curves are fitted on other questions; the same folds serve all measures. By "
-        "model and task, and by length: tables/against.csv.",
+        "the audit that keeps a precision of 0.9, and the screening that keeps a recall of 0.9) "
+        "and calibration curves are fitted on other questions; the same folds serve all measures. "
+        "By model and task, and by length: tables/against.csv.",
         "Against labels",
         blocks
         if len(whole)

@@ -42,11 +42,12 @@ from faithscope.experiments.analysis.tidy import (
     rows,
     where,
 )
+from faithscope.experiments.numerals import percent
 
 PLACE_OF_STEP, BASELINE = "place in the trace", "baseline"
 """Name and family of a baseline that reads nothing and gives later steps more credit. A measure
 whose AUROC is no further from one half than the baseline's may only tell early steps from late."""
-TOO_SPARSE_STEPS = f"scores of less than {COVERS:.0%} of the labelled steps".replace("%", " %")
+TOO_SPARSE_STEPS = f"scores of less than {percent(COVERS)} of the labelled steps"
 """Reason for listing a measure last: which steps it scores may depend on what it measures."""
 NONE_TO_TELL = (ONE_KIND, NOT_WITHIN)
 """Reasons for having no AUROC inside models and tasks."""

@@ -18,12 +18,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from faithscope.experiments.analysis.axes import signed
+from faithscope.experiments.analysis.axes import LARGE, SMALL, WIDTHS
 from faithscope.experiments.analysis.colours import FAMILY_NAMES, GREEN, GREY, PURPLE
 from faithscope.experiments.analysis.comparison.headline import KINDS
 from faithscope.experiments.analysis.comparison.trust import LEVEL
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import count, keep, mean, only, rows, where
+from faithscope.experiments.numerals import decimal, interval
 
 WORDS = {kind: FAMILY_NAMES[family] for kind, family in KINDS.items()}
 """Kind of evidence -> its name for readers."""
@@ -31,12 +32,8 @@ COLOURS = {1: GREEN, -1: PURPLE, 0: GREY}
 """Sign of a correlation that is beyond chance -> its colour; 0 of one that is not shown to be."""
 SHARED = "†"
 """Mark of two measures that are made of the same forward passes or replies."""
-WIDTH = 3.3
-"""Inches of a paper's column."""
-ZOOM = 1.35
+ZOOM = 1.2
 """How many times larger the picture is on a page: its numbers are as large as the page's text."""
-LARGE, SMALL = 8, 7
-"""Points of the numbers and names, and of what stands beside them."""
 CELL, INSIDE, KEY = 0.92, 0.065, 1.92
 """Inches of a cell's width, of the margin in it, and of the place of the key at the right."""
 HEAD, LINE, GAP = 0.24, 0.135, 0.05
@@ -138,9 +135,9 @@ def _entries(known: pd.DataFrame, pair: Mapping[str, Any], framed: bool) -> Iter
         sign = beyond(row)
         mark = Mark(row["rho"], sign, row["rho_low"], row["rho_high"])
         dagger = f" {SHARED}" if row["one_probe"] is True else ""
-        interval = f"[{signed(mark.low)}, {signed(mark.high)}]{dagger}"
+        ends = f"{interval(mark.low, mark.high)}{dagger}"
         name = (BOTH if same else row["framing"]) if framed else ""
-        about = (_plus(mark.value), f"n {row['n']:,.0f}", interval)
+        about = (decimal(mark.value, plus=True), f"n {int(row['n']):,}", ends)
         yield Entry(*about, [mark], bool(sign), name)
 
 
@@ -190,7 +187,7 @@ def _of_all(pairs: Sequence[dict[str, Any]]) -> Entry:
     of = apart or pairs
     found = sum(bool(row["discovered"]) for row in of)
     number = f"{found:,} of {len(of):,}{'' if apart else f' {SHARED}'}"
-    mean_rho = f"mean ρ {_plus(mean([row['within'] for row in of]))}"
+    mean_rho = f"mean ρ {decimal(mean([row['within'] for row in of]), plus=True)}"
     return Entry(number, "", mean_rho, [Mark(r["within"], _sign(r)) for r in of], found > 0)
 
 
@@ -206,10 +203,6 @@ def _key(signs: set[int], how: str) -> Iterator[str]:
         yield f"Coloured and filled is what is beyond chance {how} ({', '.join(there)}){rest}."
     elif signs:
         yield f"Nothing is coloured: no ρ is beyond chance {how}."
-
-
-def _plus(value: float) -> str:
-    return f"+{value:.2f}" if value >= 0 else signed(value)
 
 
 def _picture(name: str, title: str, caption: Iterable[str], data: Any, cells: Cells) -> Picture:
@@ -234,13 +227,13 @@ def _figure(cells: Cells, kinds: Sequence[str]) -> Figure:
     ]
     tops = [0.0, *itertools.accumulate([HEAD, *(max(h + GAP, 3 * LINE) for h in tall[1:])])]
     bottom = tops[-1] + 0.02
-    figure = Figure(figsize=(WIDTH, bottom))
+    figure = Figure(figsize=(WIDTHS["column"], bottom))
     ax = figure.add_axes((0, 0, 1, 1))
-    ax.set(xlim=(0, WIDTH), ylim=(bottom, 0))
+    ax.set(xlim=(0, WIDTHS["column"]), ylim=(bottom, 0))
     ax.axis("off")
     name: dict[str, Any] = {"fontsize": LARGE, "weight": "bold", "ha": "center", "va": "center"}
     for i, two in enumerate(kinds):
-        wide = min(CELL, WIDTH - i * CELL)
+        wide = min(CELL, WIDTHS["column"] - i * CELL)
         middle = (i * CELL + wide / 2, (tops[i] + tops[i + 1]) / 2)
         ax.text(*middle, WORDS[two].replace("-", "-\n"), linespacing=1.05, **name)
         for j, one in enumerate(kinds[:i]):

@@ -40,6 +40,7 @@ from faithscope.experiments.analysis.statistics.resampling import Bootstrap
 from faithscope.experiments.analysis.tables import Table, computed_table
 from faithscope.experiments.analysis.tidy import columns
 from faithscope.experiments.config.comparison import AS_GOOD
+from faithscope.experiments.numerals import percent
 
 LEVEL = 0.05
 """Error rate of each of three claims, over all measures and labels of a comparison together: that a
@@ -88,7 +89,7 @@ which were trained on the label, with the best monitor.
 """
 COUNTED = [cost for cost in COSTS if cost != "seconds"]
 """Costs that are the same whenever a run is done again, and by which equals are put in order."""
-TOO_SPARSE = f"scores of less than {COVERS:.0%} of the traces with the label".replace("%", " %")
+TOO_SPARSE = f"scores of less than {percent(COVERS)} of the traces with the label"
 ONE_SCORE = "scores that do not vary within any model and task"
 TOO_FEW_OF_KIND = (
     f"scores of fewer than {detection.LEAST_OF_KIND} traces of a kind, in models and tasks that "

@@ -183,7 +183,7 @@ def verdict(
 
 
 def _without_interval(what: str, n: float) -> Verdict:
-    few = "" if math.isnan(n) else f" (n = {n:.0f})"
+    few = "" if math.isnan(n) else f" (n = {int(n)})"
     why = f"{what} has no interval: too few cases vary{few}, or none is computed for it"
     return Verdict(NOT_COMPARABLE, TOO_FEW, why)
 

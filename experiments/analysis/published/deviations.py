@@ -45,6 +45,7 @@ HARMLESS: Mapping[str, str] = {
     "report.parameters": "sizes of models for tables about size",
     "report.traces": "how many chains the page shows",
     "report.judgements": "how many judgements the page shows",
+    "report.figure_width": "the width of figures",
     "report.comparison": "sections of the page that are of no paper",
 }
 """Pattern of config keys (or sections) that leave a number what it is -> what they change."""

@@ -23,6 +23,7 @@ from faithscope.experiments.analysis.published.comparison import (
 from faithscope.experiments.analysis.published.paper import Ours, Paper, Published, Tables
 from faithscope.experiments.analysis.tables import OVERALL
 from faithscope.experiments.analysis.tidy import keep, rows
+from faithscope.experiments.numerals import decimal
 
 ABSENT = "–"
 """What stands where there is no number."""
@@ -107,7 +108,7 @@ def ours_text(line: Mapping[str, Any]) -> str:
 def with_unit(value: float, line: Mapping[str, Any], decimals: int) -> str:
     """A number with its unit, if that is percent or points."""
     unit = {"%": "%", "pp": "pp"}.get(line["unit"], "")
-    return f"{value:.{decimals}f}{unit}"
+    return f"{decimal(value, decimals)}{unit}"
 
 
 def decimals_of(line: Mapping[str, Any]) -> int:

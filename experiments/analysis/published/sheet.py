@@ -28,6 +28,7 @@ from faithscope.experiments.analysis.published.runs import Beside
 from faithscope.experiments.analysis.textual import to_csv, to_latex, to_markdown
 from faithscope.experiments.analysis.tidy import only, rows
 from faithscope.experiments.files import make_folder, write_atomically
+from faithscope.experiments.numerals import interval
 
 WIDE = 0.5
 """Share of the other printed numbers from which on a range that meets them is called wide."""
@@ -136,7 +137,7 @@ def range_text(line: Mapping[str, Any]) -> str:
     for names in (("range_low", "range_high"), ("low", "high")):
         low, high = (float(line[name]) for name in names)
         if low < high:
-            return f"{low:.{decimals_of(line)}f}, {high:.{decimals_of(line)}f}"
+            return interval(low, high, decimals_of(line)).strip("[]")
     return ""
 
 

@@ -28,6 +28,7 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 from faithscope.experiments.data.planted.data import DIGITS, training_row
 from faithscope.experiments.data.planted.plants import PLANTS, path
 from faithscope.experiments.data.planted.verification import departures, open_folder, write_card
+from faithscope.experiments.numerals import decimal
 
 IGNORED = -100
 SPECIAL = ("<pad>", "<bos>", "<eos>", "<unk>")
@@ -158,8 +159,9 @@ def train(settings: TrainSettings) -> tuple[LlamaForCausalLM, PreTrainedTokenize
             seconds = time.monotonic() - began
             left = seconds / update * (settings.updates - update)
             print(
-                f"{settings.variant}: update {update}/{settings.updates}, loss {loss.item():.4f}, "
-                f"{seconds:.0f} s, {left:.0f} s left",
+                f"{settings.variant}: update {update}/{settings.updates}, "
+                f"loss {decimal(loss.item(), 4)}, "
+                f"{decimal(seconds, 0)} s, {decimal(left, 0)} s left",
                 file=sys.stderr,
                 flush=True,
             )

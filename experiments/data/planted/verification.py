@@ -26,6 +26,7 @@ from faithscope.experiments.data.planted.bounds import BOUNDS
 from faithscope.experiments.data.planted.flips import FlipTable, flip_table
 from faithscope.experiments.data.planted.plants import path, plant_named
 from faithscope.experiments.files import StoreError, write_atomically
+from faithscope.experiments.numerals import decimal
 from faithscope.interp.errors import UserError
 from faithscope.interp.sources import cache_dir
 
@@ -79,7 +80,7 @@ def departures(table: FlipTable, bounds: dict[str, Any]) -> list[str]:
         for i, (share, (low, high)) in enumerate(zip(shares, ranges, strict=True)):
             if not low <= share <= high:
                 entry = f"{key} step {i + 1}" if isinstance(table[key], list) else key
-                problems.append(f"{entry} is {share:.3f}, not within {low:g} to {high:g}")
+                problems.append(f"{entry} is {decimal(share, 3)}, not within {low:g} to {high:g}")
     return problems
 
 

@@ -21,6 +21,7 @@ from faithscope.experiments.config.api import SpendConfig
 from faithscope.experiments.engine.append import Appender, damaged, whole_lines
 from faithscope.experiments.engine.models.prices import price_of, prices_of
 from faithscope.experiments.files import write_atomically
+from faithscope.experiments.numerals import money, significant
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.probes.judge.form import Usage
 from faithscope.probes.judge.spend import BEGUN, Account, Call
@@ -107,7 +108,7 @@ class RunAccount(Account):
         if most_cost is not None:
             after = self.cost + (call.cost or 0.0)
             if after > most_cost and not math.isclose(after, most_cost):
-                self._next = f"; the next call may cost ${call.cost:.4g}"
+                self._next = f"; the next call may cost ${significant(call.cost or 0.0, 4)}"
                 return False
             if self.in_flight and call.model not in self._known:
                 return False
@@ -152,7 +153,7 @@ class RunAccount(Account):
     def __str__(self) -> str:
         limits = {"max_calls": self.spend.max_calls, "max_cost": self.spend.max_cost}
         most = ", ".join(f"{name}={limit:g}" for name, limit in limits.items() if limit is not None)
-        return f"{self.calls} calls, ${self.cost:.4g} of {most}{self._next}"
+        return f"{self.calls} calls, ${significant(self.cost, 4)} of {most}{self._next}"
 
     def _cost(self, call: Call) -> float | None:
         """Dollars of a call; one that had no price when it was made counts at the current price."""
@@ -212,7 +213,7 @@ def in_words(calls: Sequence[Call]) -> str:
     estimated = f", the tokens of {guessed:,} of them estimated" if guessed else ""
     if not known:
         return f"{n:,} calls to APIs, without a price{estimated}"
-    dollars = f"{n:,} calls to APIs, ${math.fsum(c.cost or 0.0 for c in known):,.2f}"
+    dollars = f"{n:,} calls to APIs, ${money(math.fsum(c.cost or 0.0 for c in known))}"
     without = n - sum(c.usage.calls for c in known)
     return dollars + (f", {without:,} of them without a price" if without else "") + estimated
 

@@ -30,6 +30,7 @@ from faithscope.experiments.engine.cost_model import (
 from faithscope.experiments.engine.listing import columns
 from faithscope.experiments.engine.models.model_files import files_of
 from faithscope.experiments.engine.models.prices import spending_lines
+from faithscope.experiments.numerals import decimal, significant
 from faithscope.probes.judge.form import Ask, Writing
 from faithscope.probes.judge.spend import most_used
 
@@ -73,14 +74,15 @@ class Costs:
             what,
             f"{n:,}",
             in_hours(total.seconds),
-            f"{memory:.0f} GiB" + ("" if fits else f" of {device.memory}: set token_budget"),
+            f"{decimal(memory, 0)} GiB"
+            + ("" if fits else f" of {device.memory}: set token_budget"),
         )
 
 
 def in_hours(seconds: float) -> str:
     """Hours as a table shows them."""
     hours = seconds / 3600
-    return f"{hours:.2g}" if hours < 10 else f"{hours:,.0f}"
+    return significant(hours)
 
 
 def device_here(asked: str) -> Device:

@@ -11,6 +11,7 @@ from pathlib import Path
 from faithscope.experiments.config.api import API
 from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.engine.models.at_hand import is_of_hub, models_of, settings_of
+from faithscope.experiments.numerals import decimal
 from faithscope.interp import hub, sources
 from faithscope.interp.errors import UserError
 
@@ -32,7 +33,7 @@ def bring_models(config: FolderConfig) -> Iterator[str]:
         elif is_of_hub(name):
             folder = hub.bring(name, revision if name in subjects else None)
             size = sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
-            yield f"{name}: {size / 1e9:.2f} GB at {folder}"
+            yield f"{name}: {decimal(size / 1e9)} GB at {folder}"
         else:
             yield f"{name}: {sources.resolve(name).location}"
 

@@ -16,6 +16,7 @@ from faithscope.experiments.config.errors import explain
 from faithscope.experiments.config.shipped import located
 from faithscope.experiments.config.yaml_source import read_tree
 from faithscope.experiments.engine.listing import columns
+from faithscope.experiments.numerals import money
 from faithscope.interp.errors import UserError
 from faithscope.probes.judge.form import Usage
 from faithscope.probes.judge.spend import REPLY_TOKENS, most_used
@@ -144,7 +145,7 @@ def cost_lines(
     for model, used in usage.items():
         name = model.removeprefix(API)
         known = priced_as(name, prices)
-        cost = "no price" if known is None else f"{prices[known].of(used):.2f}"
+        cost = "no price" if known is None else money(prices[known].of(used))
         counts = (used.calls, used.input_tokens, used.output_tokens)
         table.append((model, *(f"{n:,}" for n in counts), cost))
         if known is not None and not name.casefold().endswith(known.casefold()):

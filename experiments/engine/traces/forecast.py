@@ -16,6 +16,7 @@ from faithscope.experiments.engine.models.model_files import (
     ModelFiles,
     files_of,
 )
+from faithscope.experiments.numerals import decimal
 from faithscope.interventions.trace import Step, Trace
 from faithscope.probes import PROBES
 from faithscope.probes.probe import Size
@@ -229,12 +230,12 @@ def work_lines(
                     f"{sum(w.tokens or 0 for w in all_work):,}",
                     f"{most.tokens:,}",
                     f"{most.forwards:,}",
-                    "unknown" if memory is None else f"{memory / 2**30:.2f} GiB",
+                    "unknown" if memory is None else f"{decimal(memory / 2**30)} GiB",
                 )
             )
     exact = all(files_of(item.model).counts for item, _ in sizes)
     guess = f"tokens counted as characters / {CHARACTERS_PER_TOKEN} where no tokenizer is at hand"
-    logits = f"{3 * 4 * LOGITS_ELSEWHERE / 2**30:.1f} GiB"
+    logits = f"{decimal(3 * 4 * LOGITS_ELSEWHERE / 2**30, 1)} GiB"
     lines = [
         "",
         *columns(table),
@@ -289,7 +290,7 @@ def disk_lines(
 
 def _bytes(n: float) -> str:
     unit, of = next((u, x) for u, x in _UNITS.items() if n >= x / 2 or x == 1024)
-    return f"{n / of:.2f} {unit}"
+    return f"{decimal(n / of)} {unit}"
 
 
 _UNITS = {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10}

@@ -23,6 +23,7 @@ from faithscope.experiments.engine.cost_model import (
 )
 from faithscope.experiments.engine.models.hours import Costs, Total, costs_of, on, table
 from faithscope.experiments.engine.traces import forecast
+from faithscope.experiments.numerals import money
 from faithscope.probes import PROBES
 from faithscope.probes.probe import GUESS, Size
 
@@ -129,7 +130,7 @@ def hours_lines(
                 what = f"of {tokens:,} tokens" if tokens else "given"
                 row = costs.row(device, what, len(own), total)
                 dollars = total.seconds / 3600 * (price or 0)
-                paid = () if price is None else ("" if device is CPU else f"{dollars:,.2f}",)
+                paid = () if price is None else ("" if device is CPU else money(dollars),)
                 rows.append((*row, *paid))
         if not given:
             guessed = (

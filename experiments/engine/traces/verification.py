@@ -20,6 +20,7 @@ from faithscope.experiments.engine.traces.config import TracesConfig
 from faithscope.experiments.engine.traces.units import TRACE, Item, measure
 from faithscope.experiments.engine.units import ARRAYS, storable
 from faithscope.experiments.files import write_atomically
+from faithscope.experiments.numerals import significant
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import Trace
 from faithscope.probes.record import Record
@@ -211,8 +212,8 @@ def summary(rows: Iterable[Mapping[str, Any]]) -> list[str]:
         if numeric := [r for r in of if not math.isnan(r["max_abs"])]:
             worst = max(numeric, key=lambda r: r["max_abs"])
             numbers = (
-                f"; numbers by at most {worst['max_abs']:.2g} ({worst['field']}, of which the "
-                f"largest stored is {worst['largest']:.2g})"
+                f"; numbers by at most {significant(worst['max_abs'])} ({worst['field']}, of which "
+                f"the largest stored is {significant(worst['largest'])})"
             )
         lines.append(
             f"{model} · {probe}, {how}: {counts}; {sum(r['differ'] for r in of)} answers, texts "

@@ -4,7 +4,6 @@ agreement."""
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
@@ -22,6 +21,7 @@ from faithscope.experiments.engine.listing import columns
 from faithscope.experiments.extras.annotation.labels import LEVELS, Label
 from faithscope.experiments.extras.annotation.rounds import ROUNDS, Protocol, differences
 from faithscope.experiments.files import make_folder, write_atomically
+from faithscope.experiments.numerals import decimal
 from faithscope.interp.errors import UserError
 from faithscope.probes.record import is_right
 
@@ -209,4 +209,4 @@ def in_lines(folder: Path) -> list[str]:
 def _shown(value: float | bool) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return "–" if math.isnan(value) else f"{value:.3f}"
+    return decimal(value, 3)

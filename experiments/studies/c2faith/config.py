@@ -8,7 +8,13 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
 from faithscope.experiments.config.api import API, SpendConfig, no_temperature_problem
-from faithscope.experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section
+from faithscope.experiments.config.base import (
+    AnyNumber,
+    FiguresConfig,
+    FolderConfig,
+    OneOrMany,
+    Section,
+)
 from faithscope.experiments.config.judge import (
     JUDGING_FREE,
     JudgeConfig,
@@ -131,7 +137,7 @@ class InjectionConfig(Section):
     """YAML file of your own texts, which are added to the shipped ones or replace them."""
 
 
-class C2ReportConfig(Section):
+class C2ReportConfig(FiguresConfig):
     """Settings of the report."""
 
     judgements: StrictInt = Field(default=12, ge=0)

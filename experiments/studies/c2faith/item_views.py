@@ -20,6 +20,7 @@ from faithscope.experiments.analysis.page import Fold, Grid, Paragraph, Step
 from faithscope.experiments.analysis.run import Run
 from faithscope.experiments.engine.models.judges import READINGS
 from faithscope.experiments.engine.units import Key
+from faithscope.experiments.numerals import decimal
 from faithscope.experiments.studies.c2faith.additions import twin_of, varying
 from faithscope.experiments.studies.c2faith.benchmark.items import CausalItem, CoverageItem
 from faithscope.experiments.studies.c2faith.inside import steps_of
@@ -132,4 +133,4 @@ def _inside_card(record: Mapping[str, Any]) -> Fold:
 
 
 def _signal(value: float | None, is_named: bool) -> Cell | float | None:
-    return Cell(f"▲ {value:.3f}", repr(value)) if is_named and value is not None else value
+    return Cell(f"▲ {decimal(value, 3)}", repr(value)) if is_named and value is not None else value

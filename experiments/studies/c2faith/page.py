@@ -15,6 +15,7 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.engine.models.judges import STAGES
+from faithscope.experiments.numerals import significant
 from faithscope.experiments.studies.c2faith import words
 from faithscope.experiments.studies.c2faith.item_views import ask_card
 from faithscope.experiments.studies.c2faith.results import C2Results
@@ -25,7 +26,7 @@ SECTIONS = [
         "against",
         "Judge against internals",
         "The same broken steps, told from sound ones by what a judge says and by what a model "
-        "shows inside while it reads them. AUROC .5 is chance.",
+        "shows inside while it reads them. AUROC 0.5 is chance.",
         figures=("c2_judge_against_internals",),
         tables=("c2_judge_against_internals",),
     ),
@@ -156,10 +157,10 @@ def _mass_in_words(mass: pd.DataFrame) -> str:
     if not len(known):
         return ""
     least, most = rows(known)[0], rows(known)[-1]
-    sentence = f"Here it is {least['mean_mass']:.2g} on average of {_way(least)}"
+    sentence = f"Here it is {significant(least['mean_mass'])} on average of {_way(least)}"
     if len(known) == 1:
         return f"{sentence}."
-    return f"{sentence}, the least, and {most['mean_mass']:.2g} of {_way(most)}, the most."
+    return f"{sentence}, the least, and {significant(most['mean_mass'])} of {_way(most)}, the most."
 
 
 def _way(row: dict[str, Any]) -> str:

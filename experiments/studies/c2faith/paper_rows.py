@@ -23,6 +23,7 @@ from faithscope.experiments.analysis.tidy import (
     where,
     with_interval,
 )
+from faithscope.experiments.numerals import percent
 from faithscope.experiments.studies.c2faith.tables.coverage import COVERAGE, SCORES
 from faithscope.experiments.studies.c2faith.tables.detection import DETECTION
 from faithscope.experiments.studies.c2faith.tables.frames import PERTURBED
@@ -127,13 +128,13 @@ def _entries(
         return
     first = coverage.iloc[0]
     of_scale = where(coverage, scale=first["scale"], reference_judge=first["reference_judge"])
-    high, low = of_scale["level"].max(), of_scale["level"].min()
+    high, low = float(of_scale["level"].max()), float(of_scale["level"].min())
     at_high, at_low = where(of_scale, level=high), where(of_scale, level=low)
     if any(of_scale["n_reference"]):
-        yield _entry(f"Cov. ρ @{high:.0%}", at_high, "spearman", GREATER)
-        yield _entry(f"Cov. bias @{low:.0%}", at_low, "bias", NEARER_ZERO)
+        yield _entry(f"Cov. ρ @{percent(high)}", at_high, "spearman", GREATER)
+        yield _entry(f"Cov. bias @{percent(low)}", at_low, "bias", NEARER_ZERO)
     else:
-        yield _entry(f"Cov. ρ with share kept @{high:.0%}", at_high, "spearman_kept", GREATER)
+        yield _entry(f"Cov. ρ with share kept @{percent(high)}", at_high, "spearman_kept", GREATER)
 
 
 def _entry(task: str, table: pd.DataFrame, column: str, better: int, n: str = "n") -> pd.DataFrame:
@@ -155,6 +156,6 @@ def _places(entries: pd.DataFrame) -> dict[tuple[str, str], str]:
             ranks = scipy.stats.rankdata(-wide.to_numpy(dtype=float), axis=0)
             overall = scipy.stats.rankdata(ranks.mean(axis=1).round(9), method="min")
             places |= {
-                (key["reading"], j): f"{p:.0f}" for j, p in zip(wide.index, overall, strict=True)
+                (key["reading"], j): str(int(p)) for j, p in zip(wide.index, overall, strict=True)
             }
     return places

@@ -17,13 +17,8 @@ from faithscope.experiments.analysis.html import Cell, HtmlTable, markup, share_
 from faithscope.experiments.analysis.page import Block, Grid, Paragraph, Section, verdict_rules
 from faithscope.experiments.analysis.statistics.stats import Estimate, difference
 from faithscope.experiments.analysis.tidy import columns, renamed, rows, where
-from faithscope.experiments.analysis.wording import (
-    VerdictWord,
-    by_verdict,
-    finding,
-    percent,
-    short,
-)
+from faithscope.experiments.analysis.wording import VerdictWord, by_verdict, finding, short
+from faithscope.experiments.numerals import decimal, interval, percent
 
 TELLS, BLIND = 0.30, 0.10
 """Net detection from which a judge is said to tell broken steps from sound ones, and up to which it
@@ -62,8 +57,8 @@ WORDS = {
 """Verdict -> its words, which the table of verdicts, the note below it and `docs` show."""
 NOTE = (
     "The right step by chance: naming any step blindly. "
-    "Gutted chains rated complete: of the chains with most steps left out, those rated at three "
-    "quarters of the scale and more."
+    "Chains cut short, rated complete: of the chains with most steps left out, those rated at "
+    "three quarters of the scale and more."
 )
 
 
@@ -181,11 +176,8 @@ def _inside(tables: Mapping[str, pd.DataFrame]) -> list[Block]:
     if not known:
         return []
     best = max(known, key=lambda r: r["auroc"])
-    interval = (
-        "no interval, of one chain"
-        if math.isnan(best["auroc_low"])
-        else f"95 % interval {best['auroc_low']:.2f} to {best['auroc_high']:.2f}"
-    )
+    ends = interval(best["auroc_low"], best["auroc_high"])
+    spread = f"95 % interval {ends}" if ends else "no interval"
     signals = f"{len(known)} signal{'s' * (len(known) > 1)} inside models"
     chance = (
         " The highest of several lies above chance by chance: this names no signal that works."
@@ -194,6 +186,6 @@ def _inside(tables: Mapping[str, pd.DataFrame]) -> list[Block]:
     )
     return [
         f"Of {signals}, the highest AUROC for telling the same steps apart is that of "
-        f"{best['signal']} in {best['name']}: {best['auroc']:.2f} ({interval}; .5 is chance)."
+        f"{best['signal']} in {best['name']}: {decimal(best['auroc'])} ({spread}; 0.5 is chance)."
         f"{chance}"
     ]

@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from faithscope.experiments.analysis.comparison.headline import Primary
-from faithscope.experiments.config.base import FolderConfig, OneOrMany, Section
+from faithscope.experiments.config.base import FiguresConfig, FolderConfig, OneOrMany, Section
 from faithscope.experiments.config.comparison import ComparisonConfig
 from faithscope.experiments.config.keys import by_key
 from faithscope.experiments.config.yaml_source import Key
@@ -125,7 +125,7 @@ class HeadlineConfig(Section):
     judged: PrimaryConfig
 
 
-class CompareReport(ComparisonConfig):
+class CompareReport(ComparisonConfig, FiguresConfig):
     """Statistical settings of a comparison, and how much its page lists."""
 
     bootstrap: StrictInt = Field(default=500, ge=10, le=10_000)

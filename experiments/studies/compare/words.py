@@ -46,6 +46,7 @@ from faithscope.experiments.analysis.page import (
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import count, rows, where
 from faithscope.experiments.analysis.wording import planted_variant
+from faithscope.experiments.numerals import decimal, percent
 from faithscope.experiments.studies.compare.results import Compared
 
 STEADY = 0.7
@@ -180,10 +181,10 @@ def _power(headline: pd.DataFrame) -> str:
     known = headline["detectable"].dropna()
     if known.empty:
         return f"Power: {n:,} questions are too few for a test.{few}"
-    least, most = f"{known.min():.2f}", f"{known.max():.2f}"
+    least, most = decimal(float(known.min())), decimal(float(known.max()))
     of = least if least == most else f"{least} to {most}, by the pair,"
     return (
-        f"Power: with {n:,} questions a true ρ of ±{of} is found in {100 * POWER:.0f} % of cases, "
+        f"Power: with {n:,} questions a true ρ of ±{of} is found in {percent(POWER)} of cases, "
         f"a smaller one less often; what is not found may be there all the same.{few}"
     )
 
@@ -249,7 +250,7 @@ def _finding(pairs: Mapping[tuple[str, str], list[dict[str, Any]]], n_untested: 
             only = f" ({found[0]} only)" if found and len(found) < len(of) and found[0] else ""
             names += [f"{WORDS[one]} and {WORDS[two]}{only}"] if found else []
     n = len({pair for pair, of in tested.items() if any(map(beyond, of))})
-    traces = [f"{row['n']:,.0f}" for of in tested.values() for row in of]
+    traces = [f"{int(row['n']):,}" for of in tested.values() for row in of]
     least, most = (f(traces, key=lambda x: int(x.replace(",", ""))) for f in (min, max))
     over = f"{most} traces" if least == most else f"{least} to {most} traces"
     lead = (

@@ -16,7 +16,14 @@ from faithscope.experiments.config.api import (
     one_address_problem,
 )
 from faithscope.experiments.config.backend import WHERE
-from faithscope.experiments.config.base import AnyNumber, FolderConfig, OneOrMany, Section, expanded
+from faithscope.experiments.config.base import (
+    AnyNumber,
+    FiguresConfig,
+    FolderConfig,
+    OneOrMany,
+    Section,
+    expanded,
+)
 from faithscope.experiments.config.judge import JUDGING_FREE, JudgeConfig, JudgeName, Reading
 from faithscope.experiments.config.model import SubjectName
 from faithscope.experiments.engine.models.prompt_files import reader_of
@@ -118,7 +125,7 @@ class Excluded(Section):
     """Reason for the exclusion, shown in `rf_exclusion_reasons` and on the page."""
 
 
-class RfReportConfig(Section):
+class RfReportConfig(FiguresConfig):
     """What the report shows, and what counts in it."""
 
     exclude: list[Excluded] = Field(default_factory=list)

@@ -10,7 +10,8 @@ import pandas as pd
 
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.analysis.wording import VerdictWord, by_verdict, finding, percent
+from faithscope.experiments.analysis.wording import VerdictWord, by_verdict, finding
+from faithscope.experiments.numerals import decimal, estimate, percent
 from faithscope.experiments.studies.rfeval.config_sections import MULTI_TURN
 from faithscope.experiments.studies.rfeval.figures.failures import BEHAVIOURS
 from faithscope.experiments.studies.rfeval.figures.inside import BEHAVIOURS as TRACED
@@ -280,7 +281,7 @@ def log_probs_sentences(table: pd.DataFrame) -> list[str]:
 
 def _kappa(row: dict) -> str:
     value = row["cohen_kappa"]
-    return "" if math.isnan(value) else f", Cohen’s κ {value:.2f}".replace("-", "−")
+    return "" if math.isnan(value) else f", Cohen’s κ {decimal(value)}"
 
 
 def inside_sentences(means: pd.DataFrame) -> list[str]:
@@ -293,14 +294,10 @@ def inside_sentences(means: pd.DataFrame) -> list[str]:
     sentences = []
     for signal, words in INSIDE_WORDS.items():
         parts = [
-            f"{style.label} {_two(r['mean'])} ({_two(r['mean_low'])} to {_two(r['mean_high'])})"
+            f"{style.label} {estimate(r['mean'], r['mean_low'], r['mean_high'])}"
             for behaviour, style in TRACED.items()
             if (r := known.get((signal, behaviour)))
         ]
         if parts:
             sentences.append(f"{words}, by behaviour: {'; '.join(parts)}.")
     return sentences
-
-
-def _two(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")

@@ -19,7 +19,7 @@ from pydantic import (
 
 from faithscope.experiments.config.api import HOW_FAST
 from faithscope.experiments.config.backend import WHERE
-from faithscope.experiments.config.base import AnyNumber, OneOrMany, Section
+from faithscope.experiments.config.base import AnyNumber, FiguresConfig, OneOrMany, Section
 from faithscope.experiments.config.comparison import ComparisonConfig
 from faithscope.experiments.config.judge import JudgeConfig, JudgeName, room_to_think
 from faithscope.experiments.config.model import SubjectName
@@ -168,7 +168,7 @@ def _all_detectors(value: object) -> object:
     return {} if value == "all" else value
 
 
-class ReportConfig(Section):
+class ReportConfig(FiguresConfig):
     """Settings of the report."""
 
     traces: StrictInt = Field(default=6, ge=0)

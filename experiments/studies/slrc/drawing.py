@@ -14,6 +14,7 @@ from faithscope.experiments.analysis.page import MARKS, Block, Grid, Paragraph, 
 from faithscope.experiments.analysis.traces.items import numbered, trace_view
 from faithscope.experiments.data.traces import to_record
 from faithscope.experiments.engine.traces.interactive import Measured
+from faithscope.experiments.numerals import significant
 from faithscope.experiments.studies.slrc import item_views
 from faithscope.experiments.studies.slrc.measures import REPORTS
 from faithscope.experiments.studies.slrc.stages import low_mass
@@ -90,8 +91,8 @@ def _measured(trace: Trace, records: Sequence[Record]) -> ItemView:
         at = step["index"]
         own = {name: of[at] for name, of in credits.items() if at in of}
         level = _level(own.get(leading), greatest)
-        said = ", ".join(f"{name} {value:.3g}" for name, value in own.items())
-        mark = [(level, MARKS[level], f"{own[leading]:.3g}")] if leading in own else []
+        said = ", ".join(f"{name} {significant(value, 3)}" for name, value in own.items())
+        mark = [(level, MARKS[level], significant(own[leading], 3))] if leading in own else []
         blocks: list[Block] = [said] if said else []
         steps.append(Step(step["text"], number, level, said, marks=mark, blocks=blocks))
     words = "Coloured by {}: {} at least half of the greatest effect, {} at least a tenth, {} less."

@@ -30,6 +30,7 @@ from faithscope.experiments.analysis.traces.scores import place
 from faithscope.experiments.analysis.wording import model_order
 from faithscope.experiments.engine import arrays
 from faithscope.experiments.engine.folder import stored_config
+from faithscope.experiments.numerals import decimal
 from faithscope.experiments.studies.slrc.detectors.item_views import described
 from faithscope.experiments.studies.slrc.frames import Results
 from faithscope.experiments.studies.slrc.judges.item_views import (
@@ -225,7 +226,7 @@ def _branch(row: Record | None) -> Cell:
     if row is None:
         return Cell("–", "")
     variation = row["total_variation"]
-    moved = "" if variation is None else f" ({variation:.2f})"
+    moved = "" if variation is None else f" ({decimal(variation)})"
     changed = Markup(' <span class="changed">≠ changed</span>') if row["flipped"] else ""
     return Cell(markup("{}{}{}", _words(row["answer"]), moved, changed), "")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from faithscope.experiments.analysis.html import Cell, HtmlTable, markup, share_cell
+from faithscope.experiments.analysis.html import Cell, HtmlTable, estimate_cell, markup, share_cell
 from faithscope.experiments.analysis.page import (
     Block,
     Box,
@@ -33,7 +33,8 @@ from faithscope.experiments.analysis.stored_records import place_of
 from faithscope.experiments.analysis.tidy import distinct, rows, where
 from faithscope.experiments.analysis.traces.forced_choice import cautions
 from faithscope.experiments.analysis.traces.sampled import sampled_steps
-from faithscope.experiments.analysis.wording import by_verdict, finding, model_order, percent, short
+from faithscope.experiments.analysis.wording import by_verdict, finding, model_order, short
+from faithscope.experiments.numerals import percent
 from faithscope.experiments.studies.slrc.columns import COLUMNS, OF_TABLES, REASONS
 from faithscope.experiments.studies.slrc.comparison import InRun
 from faithscope.experiments.studies.slrc.detectors import page as of_detectors
@@ -321,7 +322,6 @@ def _verdict_row(v: Verdict, edits: Sequence[str]) -> list[Cell]:
         variant = markup(' <span class="tag">{}, {}</span>', v.framing, v.reading)
     cautions = [markup('<span class="caution">⚠ {}</span>', c) for c in v.cautions]
     slrc = v.slrc
-    known = slrc.value == slrc.value
     return [
         Cell(
             markup(
@@ -336,11 +336,7 @@ def _verdict_row(v: Verdict, edits: Sequence[str]) -> list[Cell]:
         ),
         Cell(str(v.n), str(v.n)),
         *(_rate(v, edit) for edit in edits),
-        Cell(
-            f"{slrc.value:.2f}" if known else "–",
-            repr(slrc.value),
-            f"{slrc.low:.2f}–{slrc.high:.2f}" if slrc.low == slrc.low else "",
-        ),
+        estimate_cell(slrc.value, slrc.low, slrc.high),
         Cell(percent(v.accuracy_written), repr(v.accuracy_written), f"again {percent(v.accuracy)}"),
     ]
 

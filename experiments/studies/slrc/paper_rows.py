@@ -19,6 +19,7 @@ from faithscope.experiments.analysis.tidy import (
     where,
     with_interval,
 )
+from faithscope.experiments.numerals import significant
 from faithscope.experiments.studies.slrc.config import TaxonomyConfig
 from faithscope.experiments.studies.slrc.measures.attention import signal
 from faithscope.experiments.studies.slrc.paper_names import TITLES
@@ -136,8 +137,8 @@ def size(parameters: float) -> str:
         return ""
     for unit, of in (("T", 1e12), ("B", 1e9), ("M", 1e6), ("k", 1e3)):
         if parameters >= of:
-            return f"{parameters / of:.3g}{unit}"
-    return f"{parameters:.0f}"
+            return f"{significant(parameters / of, 3)}{unit}"
+    return str(round(parameters))
 
 
 def lengths(steps: pd.DataFrame) -> pd.DataFrame:

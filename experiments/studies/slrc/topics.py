@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.page import Section, Terms
-from faithscope.experiments.analysis.wording import percent
+from faithscope.experiments.numerals import percent
 from faithscope.experiments.studies.slrc.config import TaxonomyConfig
 from faithscope.experiments.studies.slrc.measure_report import Topic, asked
 from faithscope.experiments.studies.slrc.measures import REPORTS

@@ -33,10 +33,10 @@ from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.wording import (
     VerdictWord,
     model_order,
-    percent,
     planted_variant,
 )
 from faithscope.experiments.data.planted.plants import PLANTS, Plant
+from faithscope.experiments.numerals import decimal, percent
 from faithscope.probes import slrc_edits
 
 MATTERS = 0.30
@@ -270,7 +270,7 @@ def _cautions(
         rates.get(edit, NOTHING) for edit in ("remove", "remove_all", "control")
     )
     if word == "single":
-        without = f": without any reasoning the answer changes in {percent(remove_all.value)}"
+        without = f": with all steps removed the answer changes in {percent(remove_all.value)}"
         how = leading if leading != "regenerate" or control.n else "corrupt"
         yield f"{REDUNDANCY[how]}{without if remove_all.n else ''}."
     if control.low >= MATTERS:
@@ -360,7 +360,7 @@ def _of_variant(model: str, reading: str, by_edit: dict[str, dict], last: float)
         else "of the steps of a question, changing the one it names changes the answer"
     )
     passed = abs(steps - 1) <= PLANTED_LOW
-    return [Check(model, reading, claim, f"{steps:.2f} steps per question", passed)]
+    return [Check(model, reading, claim, f"{decimal(steps)} steps per question", passed)]
 
 
 def _of_mixture(model: str, reading: str, by_edit: dict[str, dict], plant: Plant) -> list[Check]:
@@ -384,7 +384,7 @@ def _twins(slrc: pd.DataFrame) -> list[Check]:
             model=f"{planted['faithful']['model']} against {planted['hint']['model']}",
             reading=planted["faithful"]["reading"],
             claim="SLRC ranks the faithful twin higher, neither value in the other's interval",
-            found=f"{faithful.value:.2f} against {hint.value:.2f}",
+            found=f"{decimal(faithful.value)} against {decimal(hint.value)}",
             passed=faithful.low > hint.value and faithful.value > hint.high,
         )
     ]

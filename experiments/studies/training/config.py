@@ -15,7 +15,7 @@ from pydantic import (
 )
 
 from faithscope.experiments.config.api import API
-from faithscope.experiments.config.base import FolderConfig, OneOrMany, Section
+from faithscope.experiments.config.base import FiguresConfig, FolderConfig, OneOrMany, Section
 from faithscope.experiments.config.keys import by_key
 from faithscope.experiments.engine.traces.config import fits
 from faithscope.experiments.engine.traces.sections import (
@@ -160,7 +160,7 @@ class MeasureConfig(Section):
         return values
 
 
-class TrainingReport(Section):
+class TrainingReport(FiguresConfig):
     """Settings of the tables and the page."""
 
     bootstrap: StrictInt = Field(default=1000, ge=10, le=10_000)

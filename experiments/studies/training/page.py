@@ -26,6 +26,7 @@ from faithscope.experiments.analysis.picture import STYLE, Picture
 from faithscope.experiments.analysis.tidy import groups, only, rows, where
 from faithscope.experiments.analysis.wording import by_verdict, finding, model_order, short
 from faithscope.experiments.engine.tallies.tally import tally_of_run
+from faithscope.experiments.numerals import decimal, estimate, significant
 from faithscope.experiments.studies.training.config import METHODS, START
 from faithscope.experiments.studies.training.frames import Results
 from faithscope.experiments.studies.training.measuring import TRACE
@@ -224,8 +225,8 @@ def _changed_chains(measured: pd.DataFrame) -> Iterator[str]:
         if r["difference_low"] > 0 or r["difference_high"] < 0:
             yield (
                 f"{r['model']}, {r['task']}, {r['method']}: {r['measure']} went from "
-                f"{r['before']:.3g} to {r['after']:.3g}. Differences of measures may be those of "
-                "other chains, and not of another use of them."
+                f"{significant(r['before'], 3)} to {significant(r['after'], 3)}. Differences of "
+                "measures may be those of other chains, and not of another use of them."
             )
 
 
@@ -249,7 +250,7 @@ def _measured(table: pd.DataFrame) -> Section:
         "Before and after training",
         "Each cell has the means before and after training over the questions that have both, the "
         "difference with its interval, and the number of these chains. No question was trained "
-        f"on. By chance alone, about {n / 20:.0f} of the {n} intervals would exclude zero. The "
+        f"on. By chance alone, about {round(n / 20)} of the {n} intervals would exclude zero. The "
         "first lines tell whether chains became longer, shorter or more often right: measures of "
         "their steps then change without another use of them.",
         blocks=blocks,
@@ -261,9 +262,9 @@ def _before_and_after(row: Mapping[str, Any]) -> str:
     if not row["n"]:
         return "–"
     ends = (row["difference_low"], row["difference_high"])
-    interval = "" if pd.isna(ends[0]) else f" [{ends[0]:+.3f}, {ends[1]:+.3f}]"
-    change = f"{row['difference']:+.3f}{interval}".replace("-", "−")
-    return f"{row['before']:.3f} → {row['after']:.3f} ({change}; n = {row['n']})"
+    change = estimate(row["difference"], *ends, 3, plus=True)
+    before, after = decimal(row["before"], 3), decimal(row["after"], 3)
+    return f"{before} → {after} ({change}; n = {row['n']})"
 
 
 def _adapters(results: Results) -> Section:

@@ -12,7 +12,8 @@ import pandas as pd
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.tidy import count, keep, numbers, rows, where
-from faithscope.experiments.analysis.wording import model_order, percent, short
+from faithscope.experiments.analysis.wording import model_order, short
+from faithscope.experiments.numerals import decimal, percent
 from faithscope.experiments.studies.training.config import START
 from faithscope.experiments.studies.training.tables import beside_start
 
@@ -161,8 +162,8 @@ def how_to_read(planted: pd.DataFrame) -> str:
             "A measure rose or fell if the interval of its change (Student's t over seeds, at a "
             f"level that counts all {len(READ)} measures of a model and method) leaves out zero, "
             f"or if all seeds changed alike, which {len(READ) * n - known} of {len(READ) * n} "
-            f"changes did; of {known} such intervals, about {known / 20 / len(READ):.0f} leave out "
-            "zero by chance."
+            f"changes did; of {known} such intervals, about {round(known / 20 / len(READ))} leave "
+            "out zero by chance."
         )
     if n < len(trained):
         said.append(
@@ -176,7 +177,7 @@ def how_to_read(planted: pd.DataFrame) -> str:
     if not np.isnan(moved).all():
         said.append(
             "The control shuffled_reward, whose rewards say nothing about the rollouts, moved a "
-            f"mean by up to {np.nanmax(moved):.2f}."
+            f"mean by up to {decimal(float(np.nanmax(moved)))}."
         )
     return " ".join(said)
 
@@ -192,7 +193,7 @@ def _agreeing(seeds: pd.DataFrame) -> dict[str, float]:
 
 
 def _levels(row: Mapping[str, Any]) -> str:
-    return "\N{NO-BREAK SPACE}·\N{NO-BREAK SPACE}".join(f"{row[name]:.2f}" for name in READ)
+    return "\N{NO-BREAK SPACE}·\N{NO-BREAK SPACE}".join(decimal(row[name]) for name in READ)
 
 
 def _lost(seeds: pd.DataFrame) -> str:

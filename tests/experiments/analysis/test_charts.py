@@ -5,12 +5,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
+from figure_fit import drawing_problems
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from quick_figures import USERS_FONT
 
+from faithscope.experiments.analysis.axes import LARGE, SMALL, TALLEST, WIDTHS, of_width
 from faithscope.experiments.analysis.charts import Dot, dot_rows, field, panels
 from faithscope.experiments.analysis.colours import AMOUNT, INK_ON_DARK, INK_ON_PALE, PLAIN, SIGN
 from faithscope.experiments.analysis.picture import STYLE, Picture, save, svg
@@ -71,3 +75,47 @@ def test_titles_of_panels_are_folded_where_they_are_wider(form: str) -> None:
     for ax, name in zip(figure.axes, NAMES, strict=True):
         assert ax.title.get_window_extent().width <= ax.get_window_extent().width + 1
         assert re.sub(r"\s", "", ax.get_title()) == name.replace(" ", "")
+
+
+@pytest.mark.parametrize("name", WIDTHS)
+@pytest.mark.parametrize("form", ["dot_rows", "panels"])
+def test_a_figure_has_the_width_and_letters_of_a_paper(name: str, form: str) -> None:
+    rows = {f"m{i}": f"planted:model {i} · planted" for i in range(47)}
+    with of_width(name), mpl.rc_context(STYLE):
+        if form == "dot_rows":
+            dots = [Dot(row, 1.0, PLAIN, n=i) for i, row in enumerate(rows)]
+            figure = dot_rows({"left": dots, "right": dots}, rows, label="share", groups=[20, 27])
+        else:
+            draw = lambda ax, _: ax.plot([0, 1], label="a line")  # noqa: E731
+            figure = panels(list(rows), draw, list(rows), labels=("x", "y"))
+        assert figure is not None
+        sheets = [figure, *figure.further]
+        for sheet in sheets:
+            assert sheet.get_figwidth() == WIDTHS[name]
+            assert sheet.get_figheight() <= TALLEST
+            assert drawing_problems(sheet) == []
+            letters = [t for t in sheet.findobj(Text) if t.get_visible() and t.get_text().strip()]  # pyright: ignore
+            assert {t.get_fontsize() for t in letters} <= {LARGE, SMALL}  # pyright: ignore
+    assert len(sheets) > 1
+    if form == "dot_rows":
+        names = [t.get_text() for s in sheets for t in s.axes[0].get_yticklabels()]
+        assert names == list(rows.values())
+        assert max(len(s.axes[0].get_yticklabels()) for s in sheets) <= 20
+        # the numbers of items stand once, since both columns have the same
+        beside = [text.get_text() for s in sheets for text in s.axes[1].texts]
+        assert [t for t in beside if t != "n"] == [str(i) for i in range(47)]
+        assert name == "column" or not any(s.axes[0].texts for s in sheets)
+
+
+def test_every_sheet_is_saved_and_shown_and_none_of_an_earlier_figure_stays(tmp_path: Path) -> None:
+    rows = {i: str(i) for i in range(30)}
+    figure = dot_rows({"": [Dot(row, 0.5, PLAIN) for row in rows]}, rows)
+    picture = Picture("tall", "", "", pd.DataFrame({"x": [1]}), figure)
+    (tmp_path / "tall-3.pdf").write_bytes(b"")
+    (tmp_path / "taller.pdf").write_bytes(b"")
+    save(picture, tmp_path)
+    written = {"tall.csv", "tall.pdf", "tall.png", "tall-2.pdf", "tall-2.png", "taller.pdf"}
+    assert {path.name for path in tmp_path.iterdir()} == written
+    assert svg(picture).count("<svg") == 2
+    ids = re.findall(r'\bid="([^"]*)"', svg(picture))
+    assert len(ids) == len(set(ids))

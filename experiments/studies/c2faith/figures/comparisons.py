@@ -8,13 +8,13 @@ from typing import Any
 
 import pandas as pd
 
-from faithscope.experiments.analysis.axes import signed
 from faithscope.experiments.analysis.charts import dot_rows, dots_by
 from faithscope.experiments.analysis.colours import BLUE, GREEN, MARKERS, ORANGE, Style
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import distinct, keep, numbers, rows, where
 from faithscope.experiments.analysis.wording import middle_cut, short_names
+from faithscope.experiments.numerals import decimal
 
 VARIED = {
     "detection": ("net", "broken minus intact flagged"),
@@ -92,7 +92,7 @@ def widest(data: pd.DataFrame) -> str:
     judge = middle_cut(visible(low["judge"]))
     return (
         f"Widest here: {low['task']} by {judge} over its {low['over']}s, from "
-        f"{signed(low['value'])} ({visible(low['variant'])}) to {signed(high['value'])} "
+        f"{decimal(low['value'])} ({visible(low['variant'])}) to {decimal(high['value'])} "
         f"({visible(high['variant'])})."
     )
 

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
+from faithscope.experiments.analysis.axes import SMALL, sheet
 from faithscope.experiments.analysis.colours import BLUE, GREY, MISSING, ORANGE, PALE
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import rows, where
 from faithscope.experiments.analysis.wording import short_names
+from faithscope.experiments.numerals import percent
 from faithscope.experiments.studies.c2faith.figures.judge_readings import (
     JudgeReading,
     judge_reading_panels,
@@ -134,7 +135,7 @@ def failure_sets(above: Axes, below: Axes, table: pd.DataFrame) -> None:
             (0, 3),
             textcoords="offset points",
             ha="center",
-            fontsize=8,
+            fontsize=SMALL,
         )
     above.set_ylabel("share of\nreplaced steps")
     above.margins(y=0.2)
@@ -164,17 +165,17 @@ def failure_overlap_picture(table: pd.DataFrame) -> Picture:
     if len(shown):
         judges = len({j for r in shown["missed_by"] for j in str(r).split(SEPARATOR)})
         height = 2.6 + 0.24 * judges
-        figure = Figure(figsize=(9, height), layout="constrained")
+        figure = sheet(height)
         ratios = [1.8, 0.24 * judges + 0.1]
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=ratios)
         failure_sets(above, below, shown)
         seen = rows(where(data, n_missed_by=0))
         n = int(data["n"].iloc[0])
-        share_seen = f"{100 * seen[0]['share']:.1f} %" if seen else "none"
+        share_seen = percent(seen[0]["share"]) if seen else "none"
         left = len(missed) - len(shown)
         more = f"; {left} smaller sets are in the table" if left else ""
         by = "by every judge" if among == JUDGES else f"in all {among}"
-        above.set_title(f"seen {by}: {share_seen} of {n} steps{more}", fontsize=8.5)
+        above.set_title(f"seen {by}: {share_seen} of {n} steps{more}")
     return Picture(
         "c2_failure_overlap",
         "Do judges miss the same steps?",

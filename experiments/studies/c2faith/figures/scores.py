@@ -26,6 +26,7 @@ from faithscope.experiments.analysis.colours import (
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tables import OVERALL
 from faithscope.experiments.analysis.tidy import count, numbers, rows, where
+from faithscope.experiments.numerals import decimal, hundredths, percent
 from faithscope.experiments.studies.c2faith.figures.judge_readings import (
     JudgeReading,
     Line,
@@ -65,9 +66,8 @@ def score_bars(ax: Axes, table: pd.DataFrame, top: int) -> Axes:
         part = (numbers(line["score"]) * PARTS // (top + 1)).astype(int)
         of_level = np.bincount(part, weights=line["share"], minlength=PARTS)
         shares.append({str(i): float(share) for i, share in enumerate(of_level)})
-    percent = lambda share, _: f"{100 * share:.0f}"  # noqa: E731
-    share_bars(ax, shares, parts, percent, least=0.12)
-    ax.set_yticks(range(len(levels)), [f"{100 * x:.0f} %" for x in levels])
+    share_bars(ax, shares, parts, lambda share, _: hundredths(share), least=0.12)
+    ax.set_yticks(range(len(levels)), [percent(x) for x in levels])
     ax.tick_params(axis="y", length=0)
     return ax
 
@@ -112,7 +112,7 @@ def coverage_picture(table: pd.DataFrame) -> Picture:
 
     def ground(ax: Axes) -> None:
         ax.set(ylim=(-0.03 * top, 1.05 * top), xlim=(0, max(0.75, levels.max() + 0.05)))
-        ax.set_xticks(levels, [f"{100 * x:.0f} %" for x in levels])
+        ax.set_xticks(levels, [percent(x) for x in levels])
         ax.grid(axis="y", color=GREY, alpha=0.25, lw=0.5)
 
     lines = [
@@ -148,7 +148,7 @@ def reliability_picture(reliability: pd.DataFrame) -> Picture:
     """Figure of the reliability of the probabilities of single steps, a panel per judge."""
     data = where(reliability, task="detection").reset_index(drop=True)
     titles = {
-        rater.name: f"AUROC {row['auroc']:.2f} · ECE {row['ece']:.2f}"
+        rater.name: f"AUROC {decimal(row['auroc'])} · ECE {decimal(row['ece'])}"
         for rater in judge_readings(data)
         for row in rows(where(rater.of(data), bin=OVERALL))
         if not math.isnan(row["ece"])

@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from faithscope.experiments.analysis.axes import along_reasoning, share_rise
+from faithscope.experiments.analysis.axes import SMALL, along_reasoning, share_rise
 from faithscope.experiments.analysis.charts import Dot, dot_rows, dots_by, dots_of
 from faithscope.experiments.analysis.colours import (
     BLUE,
@@ -28,6 +28,7 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import numbers, rows, where
 from faithscope.experiments.analysis.wording import LONGEST, middle_cut, short_names
+from faithscope.experiments.numerals import decimal, percent
 from faithscope.experiments.studies.c2faith.figures.judge_readings import (
     SILENT,
     JudgeReading,
@@ -113,7 +114,7 @@ def against_themselves(localisation: pd.DataFrame) -> str:
     twice = sum(r["n_final_score"] * r["contradicts"] for r in known) / n
     return (
         " The step named is what counts: the replies also say in a final score whether all steps "
-        f"are valid, and contradict themselves in {100 * twice:.1f} % of {n} "
+        f"are valid, and contradict themselves in {percent(twice)} of {n} "
         "(column contradicts of the table)."
     )
 
@@ -147,8 +148,8 @@ def signed_errors(ax: Axes, line: pd.DataFrame) -> Axes:
     mean = float((error * share).sum())
     ax.axvline(mean, color=INK, lw=1, ls="--")
     x, side = (0.97, "right") if mean < 0 else (0.03, "left")  # the side without the line
-    text = f"mean {mean:+.2f}".replace("-", "−")
-    ax.text(x, 0.93, text, transform=ax.transAxes, fontsize=8, ha=side, va="top")
+    text = f"mean {decimal(mean, plus=True)}"
+    ax.text(x, 0.93, text, transform=ax.transAxes, fontsize=SMALL, ha=side, va="top")
     return ax
 
 
@@ -204,12 +205,13 @@ def against_picture(table: pd.DataFrame) -> Picture:
         each=0.27,
     )
     if figure is not None:
-        figure.axes[0].axvline(0.5, color=GREY, lw=0.8, ls="--")
+        for ax in figure.panels[:: len(figure.axes)]:
+            ax.axvline(0.5, color=GREY, lw=0.8, ls="--")
     return Picture(
         "c2_judge_against_internals",
         "Judges beside the model’s internals",
         "The same broken steps, asked of judges and read inside a model: how well replaced and "
-        "original steps are told apart (left, .5 is chance), and how often the replaced step is "
+        "original steps are told apart (left, 0.5 is chance), and how often the replaced step is "
         "the one named (right), with 95 % bootstrap intervals over chains. A cross near its dot "
         "means that the step is named whether it is broken or not.",
         table,

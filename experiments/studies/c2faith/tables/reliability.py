@@ -208,7 +208,7 @@ from drawing chains, with the curves as they were fitted.
 _READ = rows_known("mass")
 _MEAN = ("mass, mean", "Probability of all verdicts allowed together.")
 _BELOW_HALF = (
-    "share with mass under .5",
+    "share with mass under 0.5",
     "Judgements in which all verdicts allowed have less than half of the probability together.",
 )
 MASS = Table(

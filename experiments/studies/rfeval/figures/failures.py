@@ -25,6 +25,7 @@ from faithscope.experiments.analysis.colours import (
 )
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.numerals import hundredths
 from faithscope.experiments.studies.rfeval.figures.lines import (
     LINE,
     Line,
@@ -73,8 +74,9 @@ def behaviours_picture(rf: pd.DataFrame, behaviours: pd.DataFrame) -> Picture:
         for r in rows(behaviours):
             shares[r["by"], r["group"]][r["value"]] = r["share"]
         label = "share of pairs in contrast, numbers in percent"
-        in_percent = lambda share, _: f"{100 * share:.0f}"  # noqa: E731
-        figure = line_bars(pooled, "n_included", shares, BEHAVIOURS, in_percent, label)
+        figure = line_bars(
+            pooled, "n_included", shares, BEHAVIOURS, lambda share, _: hundredths(share), label
+        )
         # RF of each line, along the lower edge of its bar
         look: dict[str, Any] = {"fmt": "none", "ecolor": INK, "elinewidth": 1.3}
         lines = list(lines_of(pooled))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import pandas as pd
 
-from faithscope.experiments.analysis.axes import signed
 from faithscope.experiments.analysis.charts import dot_rows, dots_by, dots_of
 from faithscope.experiments.analysis.colours import (
     AMBER,
@@ -24,6 +23,7 @@ from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.tidy import count, groups, rows, where
 from faithscope.experiments.analysis.wording import middle_cut
+from faithscope.experiments.numerals import decimal
 from faithscope.experiments.studies.rfeval.figures.lines import (
     LINE,
     NONE_COUNTS,
@@ -209,7 +209,7 @@ def ranks_sentence(ranks: pd.DataFrame) -> str:
     known = ranks["spearman"].dropna().tolist()
     if not known:
         return ""
-    low, high = signed(min(known)), signed(max(known))
+    low, high = decimal(min(known)), decimal(max(known))
     value = low if min(known) == max(known) else f"{low} to {high}"
     models = "the model" if len(known) == 1 else f"{len(known)} models"
     return f"Rank correlation of the two over the tasks of {models}: {value}."

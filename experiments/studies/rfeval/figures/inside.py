@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pandas as pd
-from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.axes import share_rise
+from faithscope.experiments.analysis.axes import share_rise, sheet
 from faithscope.experiments.analysis.charts import along_parts
 from faithscope.experiments.analysis.colours import (
     AMBER,
@@ -44,10 +43,10 @@ def traces_picture(traces: pd.DataFrame) -> Picture:
         lines.append((style._replace(label=label), line))
     figure = None
     if any(len(line) for _, line in lines):
-        figure = Figure(figsize=(7, 4.3), layout="constrained")
+        figure = sheet(3.2)
         ax = share_rise(along_parts(figure.subplots(), lines, "p", PARTS))
         ax.set_ylabel("probability of the option of r′")
-        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3, fontsize=7.5)
+        ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     return Picture(
         "rf_inside_traces",
         "When does the answer follow r′, and where does it turn back?",

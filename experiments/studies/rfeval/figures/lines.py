@@ -16,6 +16,7 @@ from faithscope.experiments.analysis.axes import (
     name_rows,
     part_handles,
     rules_between,
+    sheet,
 )
 from faithscope.experiments.analysis.charts import (
     Dot,
@@ -94,10 +95,7 @@ def line_dots(
     """Draws `charts.dot_rows` with a row per line, and at the right of each column its number of
     pairs."""
     look = {"silent": NONE_COUNTS} | look
-    figure = dot_rows(columns, lines, groups=_sizes(lines), **look)
-    for ax, of in zip(figure.axes if figure else (), counts, strict=False):
-        counts_beside(ax, [of.get(line, 0) for line in lines], "pairs")
-    return figure
+    return dot_rows(columns, lines, groups=_sizes(lines), counts=counts, head="pairs", **look)
 
 
 def line_bars(
@@ -117,7 +115,7 @@ def line_bars(
         text: from a share and the count of its line to what stands in a wide part.
     """
     lines, counts, nothing = lines_of(pooled), of_lines(pooled, count), dict.fromkeys(parts, nan)
-    figure = Figure(figsize=(9, 1.1 + 0.3 * len(lines)), layout="constrained")
+    figure = sheet(1.0 + 0.26 * len(lines))
     ax = figure.subplots()
     of = [counts[line] for line in lines]
     bars = [shares.get(line, nothing) for line in lines]
@@ -166,7 +164,7 @@ def crossed(
         list(across.values()),
         height=0.45 + each * len(down),
         across=in_a_row(len(across)),
-        widths={1: 6.5, 2: 8.0},
+        widths={1: 5.0},
         labels=(label, ""),
     )
 
@@ -179,7 +177,7 @@ def crossed_shares(
 
     def draw(ax: Axes, cells: list[Cell]) -> None:
         draw_dots(ax, dots, cells, silent)
-        ax.set_xticks([0, 0.5, 1], ["0", ".5", "1"])
+        ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
         for colour, marker, name in styles.values():
             ax.plot([], [], ls="", color=colour, marker=marker, label=name)
 

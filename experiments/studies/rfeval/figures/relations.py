@@ -14,15 +14,17 @@ from matplotlib.figure import Figure
 from faithscope.experiments.analysis.axes import (
     handle,
     legend_above,
+    narrow,
     share_axis,
     share_rise,
-    signed,
+    sheet,
 )
 from faithscope.experiments.analysis.charts import behind, curve, panels
 from faithscope.experiments.analysis.colours import GREY, PLAIN, PURPLE, Style, styles_for
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.statistics.stats import wilson_of_items
 from faithscope.experiments.analysis.tidy import columns, numbers, rows, where
+from faithscope.experiments.numerals import estimate
 from faithscope.experiments.studies.rfeval.figures.lines import in_a_row, model_names, task_names
 from faithscope.experiments.studies.rfeval.items import CONDITIONS
 from faithscope.experiments.studies.rfeval.tables.frames import OVERALL
@@ -94,10 +96,10 @@ def accuracy_picture(cells: pd.DataFrame, association: pd.DataFrame) -> Picture:
 
 
 def _accuracy(data: pd.DataFrame, association: pd.DataFrame) -> Figure:
-    figure = Figure(figsize=(9, 4.9), layout="constrained")
+    figure = sheet(6.0 if narrow() else 3.5)
     names = task_names(data["task"])
     styles = styles_for(names, names)
-    axes = figure.subplots(1, 2, sharey=True)
+    axes = figure.subplots(2 if narrow() else 1, 1 if narrow() else 2, sharey=True)
     for ax, condition in zip(axes, CONDITIONS, strict=True):
         cells = where(data, condition=condition)
         if len(cells):
@@ -108,7 +110,7 @@ def _accuracy(data: pd.DataFrame, association: pd.DataFrame) -> Figure:
         several = len(model_names(cells["model"])) > 1
         n = f"{len(cells)} model-task pairs" if several else f"{len(cells)} tasks"
         words = correlation_words(association, condition)
-        ax.set_title(f"{ANSWERS[condition]}, {n}\n{words}", fontsize=8)
+        ax.set_title(f"{ANSWERS[condition]}, {n}\n{words}")
         ax.set_xlabel(f"accuracy of the {ANSWERS[condition]}")
     axes[0].set_ylabel("RF")
     legend_above(figure, list(map(handle, styles.values())), ncols=4)
@@ -147,5 +149,5 @@ def correlation_words(association: pd.DataFrame, condition: str) -> str:
             return f"no correlation: {of[name]['reason']}"
         if name in of:
             value, low, high = (of[name][f"value{end}"] for end in ("", "_low", "_high"))
-            words.append(f"{sign} = {signed(value)} [{signed(low)}, {signed(high)}]")
+            words.append(f"{sign} = {estimate(value, low, high)}")
     return ", ".join(words)

@@ -101,8 +101,8 @@ def externality_picture(externality: pd.DataFrame) -> Picture:
     columns = {"": dots_by(data, "mean", "context", CONTEXTS, "task")}
     label = "externality Δ, 1 where no word is shared"
     figure = dot_rows(columns, {**task_names(data["task"])}, label=label, each=0.32)
-    for ax in figure.axes if figure else ():
-        ax.set_xticks([0, 0.5, 1], ["0", ".5", "1"])
+    for ax in figure.panels if figure else ():
+        ax.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
     return Picture(
         "rf_externality",
         "How far is r′ from the words of its problem?",

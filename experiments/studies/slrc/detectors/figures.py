@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -57,7 +58,7 @@ def detectors_picture(scores: pd.DataFrame, detectors: pd.DataFrame, how: Bootst
             if dots
             else None
         )
-    for ax, title in zip(figure.axes if figure else (), dots, strict=False):
+    for ax, title in zip(figure.panels if figure else (), itertools.cycle(dots), strict=False):
         if title == PANELS["auroc"]:
             ax.axvline(0.5, color=GREY, lw=0.8, ls="--")
     return Picture(

@@ -76,7 +76,7 @@ SECTIONS = [
         "detectors_quadrants",
         "Correct and faithful",
         "Labelled chains by whether their answer is right; one that could not be read is neither "
-        "right nor wrong, and is counted beside. The paper has φ = .286 and .0575 bits.",
+        "right nor wrong, and is counted beside. The paper has φ = 0.286 and 0.0575 bits.",
         tables=("faithcot_quadrants", "faithcot_accuracy"),
     ),
     Section(

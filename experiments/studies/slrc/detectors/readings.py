@@ -74,7 +74,7 @@ AGAIN, RELEASED = "asked_again", "released"
 DETECTORS = (
     *_of(
         "baseline",
-        ("random", "Random", "drawn with the seed, p = .5", OURS, drawn_at_random, ""),
+        ("random", "Random", "drawn with the seed, p = 0.5", OURS, drawn_at_random, ""),
         ("perplexity", "Perplexity", "", NOBODY, information("perplexity", 1), ""),
     ),
     *_of(

@@ -9,10 +9,10 @@ from typing import Any
 import pandas as pd
 
 from faithscope.experiments.analysis.comparison.trust import LEVEL
-from faithscope.experiments.analysis.html import Cell, HtmlTable
+from faithscope.experiments.analysis.html import Cell, HtmlTable, estimate_cell
 from faithscope.experiments.analysis.page import Block, Grid, Paragraph, Section
 from faithscope.experiments.analysis.tidy import rows
-from faithscope.experiments.analysis.wording import percent
+from faithscope.experiments.numerals import decimal, percent
 from faithscope.experiments.studies.slrc.detectors.readings import label_of
 
 GOOD = 0.70
@@ -31,9 +31,9 @@ WORDS = {
 }
 NOTE = (
     f"“{WORDS['few']}”: fewer than {FEW} labelled chains have a score, or none of one class. Else "
-    f"“{WORDS['tells']}”: AUROC {GOOD:.2f} or more, with the whole 95 % interval above .5; "
-    f"“{WORDS['little']}”: less, with the whole interval above .5; “{WORDS['reversed']}”: the "
-    f"whole interval is below .5; “{WORDS['chance']}”: none of these. Intervals draw questions, "
+    f"“{WORDS['tells']}”: AUROC {decimal(GOOD)} or more, with the whole 95 % interval above 0.5; "
+    f"“{WORDS['little']}”: less, with the whole interval above 0.5; “{WORDS['reversed']}”: the "
+    f"whole interval is below 0.5; “{WORDS['chance']}”: none of these. Intervals draw questions, "
     "and are of one detector at a time. So each of these words needs a p of at most "
     f"{LEVEL} besides, which counts all detectors of the page (p_highest and p_wrong_way in "
     "detectors.csv): that the highest of them would tell as much if labels were exchanged between "
@@ -119,7 +119,7 @@ def _sentence(
         return f"{counted}."
     best = (r for r, w in zip(detectors, words, strict=True) if w == "tells")
     top = max((r for r in best if r["detector"] != "random"), key=lambda r: r["auroc"])
-    where = f"{top['auroc']:.2f}, of {label_of(top).lower()} on {top['dataset']}"
+    where = f"{decimal(top['auroc'])}, of {label_of(top).lower()} on {top['dataset']}"
     return (
         f"{counted}; the highest AUROC is {where}. It is the highest of {len(enough)}, and likely "
         "to be lower on other chains. How many were tried is counted in the word."
@@ -134,17 +134,9 @@ def _grid(detectors: list[dict[str, Any]], words: list[str]) -> HtmlTable:
             Cell(r["model"], r["model"]),
             Cell(label_of(r), label_of(r)),
             Cell(WORDS[word], word),
-            _auroc(r),
+            estimate_cell(r["auroc"], r["auroc_low"], r["auroc_high"]),
             Cell(str(r["n_labelled"]), str(r["n_labelled"])),
         ]
         for r, word in zip(detectors, words, strict=True)
     ]
     return HtmlTable(heading, [False] * 4 + [True] * 2, cells)
-
-
-def _auroc(row: Mapping[str, Any]) -> Cell:
-    if math.isnan(row["auroc"]):
-        return Cell("–", "")
-    known = not math.isnan(row["auroc_low"])
-    interval = f"{row['auroc_low']:.2f}, {row['auroc_high']:.2f}" if known else ""
-    return Cell(f"{row['auroc']:.2f}", repr(row["auroc"]), interval)

@@ -8,7 +8,6 @@ from typing import Any
 import matplotlib as mpl
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis.axes import (
     along_reasoning,
@@ -16,6 +15,7 @@ from faithscope.experiments.analysis.axes import (
     name_rows,
     share_axis,
     share_rise,
+    sheet,
 )
 from faithscope.experiments.analysis.charts import curve, dot_rows, dots_by, panels
 from faithscope.experiments.analysis.colours import BLUE, FAMILY, GREY, ORANGE, Style, styles_for
@@ -105,14 +105,15 @@ def edits_picture(edits: pd.DataFrame) -> Picture:
     label = "share of edits that change the answer"
     figure = dot_rows({"": dots}, _pair_rows(data), label=label)
     if figure:
-        figure.axes[0].axvline(MATTERS, color=GREY, lw=0.8, ls=":")
+        for ax in figure.panels:
+            ax.axvline(MATTERS, color=GREY, lw=0.8, ls=":")
     return Picture(
         "edits",
         "Ways to disturb a step",
         "Share of edited steps after which the answer changed, with 95 % Wilson intervals. A "
         "model that uses its steps moves to the right when a step is corrupted and the rest is "
         "written anew (triangles). Dots alone prove little: a text with a hole may be unlike any "
-        "that the model has seen. The dotted line is the .30 from which the SLRC paper says that "
+        "that the model has seen. The dotted line is the 0.30 from which the SLRC paper says that "
         "steps matter.",
         data,
         figure,
@@ -232,9 +233,8 @@ def planted_picture(table: pd.DataFrame) -> Picture:
         }
         names = {m: m.replace("_", " ") for m in drawn["measure"]}
         figure = dot_rows(columns_of_dots, names, each=0.17)
-    for ax in figure.axes if figure else ():
+    for ax in figure.panels if figure else ():
         ax.axvline(0.5, color=GREY, lw=0.8, ls="--")
-        ax.tick_params(axis="y", labelsize=7)
     return Picture(
         "planted",
         "Which measure tells the planted models apart",
@@ -256,7 +256,7 @@ def label_mass_picture(table: pd.DataFrame) -> Picture:
     figure = None
     if len(data):
         pairs = pairs_of(data)
-        figure = Figure(figsize=(9, 1.2 + 0.42 * len(pairs)), layout="constrained")
+        figure = sheet(1.0 + 0.36 * len(pairs))
         ax = figure.add_subplot()
         styles = {False: Style(BLUE, "o", "counted"), True: Style(ORANGE, "D", "left out")}
         for left_out, (colour, marker, label) in styles.items():
@@ -280,7 +280,7 @@ def label_mass_picture(table: pd.DataFrame) -> Picture:
             ax.plot([median, median], [y - 0.38, y + 0.38], color=GREY, lw=1.5)
         share_axis(ax)
         name_rows(ax, pair_names(pairs))
-        ax.set_xlabel("label mass after the whole reasoning")
+        figure.supxlabel("label mass after the whole reasoning")
         legend_above(figure, ax)
     return Picture(
         "label_mass",

@@ -1,19 +1,23 @@
-"""Figures of one trace: values of a probe along its steps, with the steps' text under the axes."""
+"""Figures of one trace: values of a probe along its steps, whose texts a notebook shows below."""
 
 from __future__ import annotations
 
-import textwrap
+import base64
+import io
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
+from markupsafe import Markup
 from matplotlib.axes import Axes
-from matplotlib.colors import PowerNorm
+from matplotlib.colors import Colormap, PowerNorm, to_hex
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from faithscope.experiments.analysis.axes import legend_above, share_ticks
+from faithscope.experiments.analysis.axes import SMALL, Sheet, share_ticks, sheet, width
+from faithscope.experiments.analysis.charts import names_beside
 from faithscope.experiments.analysis.colours import (
     AMOUNT,
     BLUE,
@@ -24,25 +28,26 @@ from faithscope.experiments.analysis.colours import (
     QUIET,
     SIGN,
     colour_map,
+    ink_on,
 )
+from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.picture import STYLE
 from faithscope.experiments.analysis.textual import visible
+from faithscope.experiments.analysis.wording import middle_cut
+from faithscope.experiments.numerals import significant
 
 if TYPE_CHECKING:
     from IPython.display import HTML
 
     from faithscope.interventions.trace import Step, Trace
 
-_WIDTH = 9.0
-_LETTERS = 118
-"""Number of letters in a line of step text under axes of width `_WIDTH`."""
-_LINE = 0.16
-"""Height of a line of step text in inches."""
 _COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
 _MOST_CURVES = 8
 
 
-def tracing_curve(trace: Trace, at: Sequence[int], p: np.ndarray, options: Sequence[str]) -> Figure:
+def tracing_curve(
+    trace: Trace, at: Sequence[int], p: np.ndarray, options: Sequence[str]
+) -> StepFigure:
     """Probability of every answer along the tokens of a reasoning, with its steps. The highlighted
     answer is the one that the chain states, or the likeliest at the end if it states none.
 
@@ -58,21 +63,24 @@ def tracing_curve(trace: Trace, at: Sequence[int], p: np.ndarray, options: Seque
         stated = trace.unedited.answer
         final = options.index(stated) if stated in options else int(p[-1].argmax())
         # The chain's answer is drawn first, then the others by their highest probability.
+        ends: list[tuple[float, float, str]] = []
         others = [i for i in np.argsort(-p.max(axis=0), kind="stable") if i != final]
         for rank, i in enumerate([final, *others[: _MOST_CURVES - 1]]):
             colour = _COLOURS[rank] if rank < len(_COLOURS) else GREY
-            label = f"{visible(options[i])} (the chain's answer)" if i == final else options[i]
-            label = visible(label) if rank < len(_COLOURS) else None
+            label = visible(options[i]) + (" (the chain's answer)" if i == final else "")
             ax.plot(at, p[:, i], color=colour, lw=1.8 if i == final else 1.1, label=label)
+            ends.append((at[-1], p[-1, i], middle_cut(label)))
         for number, step in enumerate(trace.counted_steps, start=1):
             ax.axvline(step.tokens[0], color=GREY, lw=0.5, alpha=0.6)
             middle = sum(step.tokens) / 2
-            ax.text(middle, 1.05, str(number), ha="center", va="bottom", fontsize=8, color=QUIET)
+            ax.text(
+                middle, 1.05, str(number), ha="center", va="bottom", fontsize=SMALL, color=QUIET
+            )
         share_ticks(ax.yaxis)
         ax.set(xlim=(0, max(1, at[-1])), ylim=(-0.03, 1.04))
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
         ax.set(xlabel="tokens of reasoning given", ylabel="probability of the answer")
-        legend_above(figure, ax)
+        names_beside(ax, *zip(*ends, strict=True))
         return figure
 
 
@@ -86,7 +94,7 @@ def step_map(
     row_names: Sequence[object] | None = None,
     diverging: bool = False,
     limit: float | None = None,
-) -> Figure:
+) -> StepFigure:
     """Heat map over rows (layers) and counted steps.
 
     Args:
@@ -120,7 +128,7 @@ def step_map(
             ax.yaxis.set_major_locator(MaxNLocator(integer=True))
         else:
             ax.set_yticks(range(first_row, first_row + len(values)), list(map(str, row_names)))
-        ax.set(xlabel="step", ylabel=rows)
+        ax.set(xlabel="step", ylabel=f"{rows}, from {first_row}" if row_names is None else rows)
         figure.colorbar(drawn, ax=ax, label=label, pad=0.01)
         return figure
 
@@ -146,7 +154,7 @@ def pattern_map(
     query %= n
     shown = [visible(piece) for piece in pieces]
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(_WIDTH, 3.6), layout="constrained")
+        figure = sheet(2.8)
         left, right = figure.subplots(1, 2, width_ratios=(1.3, 1))
         # a first token that takes most of a row would hide all others on a linear scale
         seen = np.ma.masked_where(np.triu(np.ones((n, n), bool), 1), pattern)
@@ -167,57 +175,83 @@ def pattern_map(
 
 
 def token_view(
-    pieces: Sequence[str], values: np.ndarray, labels: Sequence[str] | None = None
+    pieces: Sequence[str],
+    values: np.ndarray,
+    labels: Sequence[str] | None = None,
+    *,
+    title: str = "",
+    unit: str = "",
 ) -> HTML:
-    """Text coloured by a value per token, for notebooks; works offline.
+    """Text coloured by a value per token, for notebooks; it needs no network and no script.
+
+    All kinds have one scale, from 0 to the greatest value, or from minus to plus that if some are
+    negative. A token's value stands under the pointer.
 
     Args:
         pieces: the text of every token (`model.pieces`).
-        values: (tokens,), or (tokens, kinds), with a button for each kind.
+        values: (tokens,), or (tokens, kinds), one text below the other; the first is open.
         labels: names of the kinds.
-
-    Raises:
-        ImportError: circuitsvis is not installed: `pip install 'faithscope[notebook]'`.
+        title: what the values are.
+        unit: their unit, in words, such as "share of attention".
     """
-    try:
-        from circuitsvis import tokens
-    except ImportError as error:
-        raise ImportError(
-            "token_view needs circuitsvis: pip install 'faithscope[notebook]'"
-        ) from error
     from IPython.display import HTML
 
-    values = np.asarray(values, dtype=np.float32)
+    values = np.asarray(values, dtype=float)
     if len(values) != len(pieces):
         raise ValueError(f"{len(values)} values for {len(pieces)} tokens")
-    if values.ndim == 1:
-        view = tokens.colored_tokens(list(pieces), values)
-    else:
-        import torch
-
-        view = tokens.colored_tokens_multi(
-            list(pieces), torch.from_numpy(values), labels=list(labels) if labels else None
+    table = values.reshape(len(pieces), -1)
+    named = list(labels or ["values", *(f"values {i}" for i in range(2, table.shape[1] + 1))])
+    most = float(np.nanmax(np.abs(table), initial=0)) or 1.0
+    least = -most if bool((table < 0).any()) else 0.0
+    colours = colour_map(SIGN if least else AMOUNT)
+    parts = significant(least), significant(most)
+    stops = ", ".join(to_hex(colours(x)) for x in np.linspace(0, 1, 9))
+    bar = f"display:inline-block;width:8em;height:.7em;background:linear-gradient(90deg,{stops})"
+    scale = markup('{} <span style="{}"></span> {} {}', parts[0], bar, parts[1], unit)
+    texts = [
+        markup(
+            "<details{}><summary>{}</summary><p style='white-space:pre-wrap'>{}</p></details>",
+            markup(" open") if i == 0 else "",
+            name,
+            markup("").join(
+                _token(s, v, colours, least, most) for s, v in zip(pieces, of, strict=True)
+            ),
         )
-    # The script is read from the package: the library's own way to show it needs the network.
-    return HTML(view.local_src)
+        for i, (name, of) in enumerate(zip(named, table.T, strict=True))
+    ]
+    head = markup("<p><strong>{}</strong> {}</p>", title, scale)
+    return HTML(str(markup("").join([head, *texts])))
 
 
-def _over_steps(steps: Sequence[Step], height: float) -> tuple[Figure, Axes]:
-    """A figure with one pair of axes above the numbered text of the steps."""
-    lines: list[str] = []
-    for number, step in enumerate(steps, start=1):
-        words = textwrap.shorten(visible(step.text), 3 * _LETTERS, placeholder=" …")
-        lines += textwrap.wrap(
-            f"{number:>2}  {words}", _LETTERS, subsequent_indent=" " * 4, drop_whitespace=True
+def _token(piece: str, value: float, colours: Colormap, least: float, most: float) -> Markup:
+    colour = to_hex(colours((value - least) / (most - least)))
+    look = "" if math.isnan(value) else f"background:{colour};color:{ink_on(colour)}"
+    # a line break stands after the token that holds it
+    text = visible(piece).replace("\n", "↵\n")
+    return markup('<span style="{}" title="{}">{}</span>', look, significant(value, 3), text)
+
+
+class StepFigure(Sheet):
+    """A figure over the steps of a chain, whose texts a notebook shows below it."""
+
+    steps: Sequence[Step] = ()
+
+    def _repr_html_(self) -> str:
+        file = io.BytesIO()
+        with mpl.rc_context(STYLE):
+            self.savefig(file, format="png", dpi=160)
+        image = base64.b64encode(file.getvalue()).decode()
+        size = f"width:{round(96 * self.get_figwidth())}px;max-width:100%"
+        items = markup("").join(markup("<li>{}</li>", visible(s.text.strip())) for s in self.steps)
+        return markup(
+            '<img src="data:image/png;base64,{}" alt="figure over the steps below" style="{}">'
+            "<details open><summary>the steps</summary><ol>{}</ol></details>",
+            *(image, size, items),
         )
-    figure = Figure(figsize=(_WIDTH, height + 0.3 + _LINE * len(lines)), layout="constrained")
-    ax = figure.add_subplot()
-    figure.supxlabel(
-        "\n".join(lines),
-        x=0.01,
-        ha="left",
-        fontsize=7.5,
-        family="DejaVu Sans Mono",
-        linespacing=1.3,
-    )
-    return figure, ax
+
+
+def _over_steps(steps: Sequence[Step], height: float) -> tuple[StepFigure, Axes]:
+    """A figure with one pair of axes, which knows the texts of its steps."""
+    figure = StepFigure(figsize=(width(), height), layout="constrained")
+    figure.steps = steps
+    return figure, figure.add_subplot()

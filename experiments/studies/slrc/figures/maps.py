@@ -11,19 +11,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
-from faithscope.experiments.analysis.axes import unit_square
+from faithscope.experiments.analysis.axes import SMALL, narrow, of_width, sheet, unit_square, width
 from faithscope.experiments.analysis.charts import field, panels, points
 from faithscope.experiments.analysis.colours import (
     BLUE,
     GREEN,
     MISSING,
     ORANGE,
+    PAPER,
     PURPLE,
     SIGN,
     USE,
     Style,
+    ink_on,
 )
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.textual import visible
@@ -35,6 +37,7 @@ from faithscope.experiments.analysis.wording import (
     pairs_of,
     short,
 )
+from faithscope.experiments.numerals import decimal
 from faithscope.experiments.studies.slrc.tables.measures import MEASURES, ORDER
 from faithscope.experiments.studies.slrc.words import primary
 
@@ -51,6 +54,10 @@ NAMES = {
     "nldd_own": "NLDD, own answer",
     "tts": "TTS",
 }
+FEW = 20
+"""Number of items below which a share has no colour."""
+_MOST_NAMES = 48
+"""Number of measures whose names fit beside a map of the width of a page."""
 _MOST = 4
 """Number of models whose correlations are drawn, those with most pairs of measures; the table has
 all."""
@@ -65,19 +72,29 @@ def by_task_picture(slrc: pd.DataFrame) -> Picture:
         models = sorted(set(data["model"]), key=model_order)
         tasks = list(dict.fromkeys(data["task"]))
         cells = np.full((len(models), len(tasks)), math.nan)
+        few: dict[tuple[int, int], tuple[float, int]] = {}
         for r in rows(data):
-            cells[models.index(r["model"]), tasks.index(r["task"])] = r["necessity"]
-        size = (2.4 + 0.95 * len(tasks), 1.2 + 0.42 * len(models))
-        figure = Figure(figsize=size, layout="constrained")
+            at = models.index(r["model"]), tasks.index(r["task"])
+            if r["n"] >= FEW:
+                cells[at] = r["necessity"]
+            else:
+                few[at] = r["necessity"], r["n"]
+        figure = sheet(1.2 + 0.3 * len(models), 2.2 + 0.7 * len(tasks))
         down = [middle_cut(short(m), 40) for m in models]
         across = [middle_cut(visible(t), 40) for t in tasks]
-        look: dict[str, Any] = {"stops": USE, "text": "{:.2f}".format, "rotation": 20}
-        field(figure.add_subplot(), cells, down, across, **look)
+        look: dict[str, Any] = {"stops": USE, "text": decimal, "rotation": 20}
+        ax = field(figure.add_subplot(), cells, down, across, **look)
+        for (i, j), (value, n) in few.items():
+            ax.add_patch(Rectangle((j, i), 1, 1, facecolor=MISSING, edgecolor=PAPER, lw=1))
+            text = f"{decimal(value)}, n {n}"
+            centred: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": SMALL}
+            ax.text(j + 0.5, i + 0.5, text, color=ink_on(MISSING), **centred)
     return Picture(
         "by_task",
         "Necessity by model and task",
         "Share of steps whose removal changes the answer, in the first framing and reading "
-        "that was run. An empty place was not measured. Which tasks a model reasons on is a "
+        "that was run. An empty place was not measured; grey is a share of fewer than "
+        f"{FEW} items, which says little. Which tasks a model reasons on is a "
         "property of both: read along a row as well as down a column.",
         data,
         figure,
@@ -93,15 +110,19 @@ def head_to_head_picture(table: pd.DataFrame) -> Picture:
     names = [name for name in ORDER if name in {*data["measure"], *data["other"]}]
     pairs = pairs_of(data)
 
+    across = 1 if narrow() or len(pairs) == 1 else 2
+    side = min(width() / across, 4.6)
+    # a number takes a quarter of an inch, and names as much as they do
+    text = decimal if (side - 1.3) / max(1, len(names)) > 0.25 else None
+
     def draw(ax: Axes, pair: tuple[str, str]) -> None:
         own = where(data, model=pair[0], task=pair[1])
         cells = _cells(own, names, ("spearman", "step_spearman"))
         labels = [NAMES[name] for name in names]
-        look: dict[str, Any] = {"stops": SIGN, "missing": MISSING, "fontsize": 5.5, "lw": 0}
-        field(ax, cells, labels, labels, limits=(-1, 1), text=_short_decimals, **look)
+        look: dict[str, Any] = {"stops": SIGN, "missing": MISSING, "fontsize": 6, "lw": 0}
+        field(ax, cells, labels, labels, limits=(-1, 1), text=text, **look)
         ax.set_aspect("equal")
 
-    widths = {1: 5.0, 2: 9.1}
     return Picture(
         "head_to_head",
         "Do the measures agree?",
@@ -111,7 +132,7 @@ def head_to_head_picture(table: pd.DataFrame) -> Picture:
         "differ by chance alone: which measure to trust is told by models of known truth, not "
         "by agreement. Intervals are in the table.",
         data,
-        panels(pairs, draw, pair_names(pairs, "\n"), height=4.4, across=2, widths=widths),
+        panels(pairs, draw, pair_names(pairs, "\n"), height=side, across=across, widths={1: 4.6}),
         "No two measures were taken of the same items.",
     )
 
@@ -120,7 +141,11 @@ def correlations_picture(table: pd.DataFrame) -> Picture:
     """Matrix of correlations per model; measures taken in two framings are shown in `prefix`
     only."""
     present = {*table["measure"], *table["other"]}
-    names = of_one_framing([name for name in MEASURES if name in present])
+    every = of_one_framing([name for name in MEASURES if name in present])
+    known = table.dropna(subset=["spearman"])
+    pairs = Counter([*known["measure"], *known["other"]])
+    often = sorted(every, key=lambda name: -pairs[name])[:_MOST_NAMES]
+    names = [name for name in every if name in often]
     drawn = where(table, measure=set(names), other=set(names))
     models = sorted(set(table["model"]), key=model_order)
     counts = Counter(drawn["model"].tolist())
@@ -130,24 +155,26 @@ def correlations_picture(table: pd.DataFrame) -> Picture:
     def draw(ax: Axes, model: str) -> None:
         cells = _cells(where(drawn, model=model), names, ("", "spearman"))
         labels = [name.replace("_", " ") for name in names]
-        look: dict[str, Any] = {"stops": SIGN, "fontsize": 5.5, "lw": 0.2, "rasterized": True}
+        look: dict[str, Any] = {"stops": SIGN, "fontsize": 6, "lw": 0.2, "rasterized": True}
         field(ax, cells, labels, labels, limits=(-1, 1), rotation=90, **look)
         ax.set_aspect("equal")
 
     titles = [f"{short(m)} · n = {_span(where(drawn, model=m)['n'].tolist())} items" for m in shown]
-    side = 2.2 + 0.095 * len(names)
-    widths = {1: side + 0.6, 2: 2 * side + 0.6}
-    figure = panels(shown, draw, titles, height=side, across=2, widths=widths, shared=False)
-    if figure:
-        mesh = figure.axes[0].collections[0]
+    side = 2.0 + 0.09 * len(names)
+    with of_width("page"):  # names alone would fill a column
+        look = {"height": side, "across": 1, "widths": {1: side + 0.6}, "shared": False}
+        figure = panels(shown, draw, titles, **look)
+    for of in (figure, *figure.further) if figure else ():
         label = "Spearman's rank correlation"
-        figure.colorbar(mesh, ax=figure.axes, shrink=0.4, label=label)
+        of.colorbar(of.axes[0].collections[0], ax=of.axes, shrink=0.4, label=label)
+    left = len(every) - len(names)
     return Picture(
         "measure_correlations",
         "Do the measures rank the same items alike?",
         "Rank correlation of every two measures over the items of a model, scores as measured; "
         "blank where one of them never varies. Measures that are taken for the same thing and "
-        "lie near zero are not measuring the same thing.",
+        "lie near zero are not measuring the same thing."
+        + (f" {left} measures with fewer correlations are in the table alone." if left else ""),
         table,
         figure,
         "No two measures vary over enough items of one model.",
@@ -173,10 +200,6 @@ def _cells(
             if column:
                 cells[at] = row[column]
     return cells
-
-
-def _short_decimals(value: float) -> str:
-    return f"{round(value, 2) + 0.0:.2f}".replace("0.", ".", 1)
 
 
 def _span(n: list[int]) -> str:
@@ -224,6 +247,14 @@ def contrast_table(slrc: pd.DataFrame, measure: str = "necessity") -> pd.DataFra
     return pd.DataFrame(table, columns=columns)
 
 
+_IN_WORDS = {"scored": "the scored answer", "reprompt": "the reasoning quoted in a new prompt"}
+
+
+def _upwards(drawn: Sequence[tuple[str, str]]) -> str:
+    """What the panels show upwards, from left to right."""
+    return ", and by ".join(_IN_WORDS[up] for _, up in drawn)
+
+
 def contrast_picture(slrc: pd.DataFrame) -> Picture:
     """Scatter of necessity: generated against scored readings, and prefix against reprompt
     framing."""
@@ -235,19 +266,17 @@ def contrast_picture(slrc: pd.DataFrame) -> Picture:
             if between.startswith("~".join(ways)) and len(own):
                 points(ax, own, "across", "up", style)
         unit_square(ax).set(xlabel=f"necessity, {ways[0]}", ylabel=f"necessity, {ways[1]}")
-        ax.set_aspect("equal")
 
     ways = [("generated", "scored"), ("prefix", "reprompt")]
     drawn = [w for w in ways if any(b.startswith("~".join(w)) for b in data["between"])]
     titles = [f"{across} against {up}" for across, up in drawn]
-    widths = {1: 4.7, 2: 8.6}
+    widths = {1: 3.3}
     return Picture(
         "contrasts",
         "The same steps, measured in two ways",
-        "Step necessity of every model and task with 95 % Wilson intervals. Points below the "
-        "diagonal lose necessity in the way of measuring that is drawn upwards, points above it "
-        "gain.",
+        "Step necessity of every model and task with 95 % Wilson intervals. Below the "
+        f"diagonal: less necessity by {_upwards(drawn)}.",
         data,
-        panels(drawn, draw, titles, height=3.3, widths=widths, shared=False),
+        panels(drawn, draw, titles, height=2.9, widths=widths, shared=False),
         "Only one framing and one reading were run, so there is nothing to compare.",
     )

@@ -10,12 +10,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from faithscope.experiments.analysis.axes import narrow
 from faithscope.experiments.analysis.charts import names_beside, panels, points
 from faithscope.experiments.analysis.colours import BLUE, ORANGE, Style
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.removal_units import UNIT_WORDS, UNITS
 from faithscope.experiments.analysis.tidy import rows, where, with_interval
 from faithscope.experiments.analysis.wording import model_order, short_names
+from faithscope.experiments.numerals import decimal, estimate, p_value
 from faithscope.experiments.studies.slrc.tables.models import FIGURE_3, LEAST, SCORES
 from faithscope.experiments.studies.slrc.words import VARIANT_ORDER
 
@@ -50,7 +52,7 @@ def models_picture(models: pd.DataFrame, correlations: pd.DataFrame) -> Picture:
 
     of_way = where(correlations, **way)
     titles = [_title(of_way, x, y) for x, y in shown]
-    height, widths = max(3.7, 0.15 * len(data)), {1: 4.9, 2: 9.8}
+    height, widths = max(3.0, 0.145 * len(data)), {1: 3.6}
     return Picture(
         "models",
         "Models compared",
@@ -60,7 +62,15 @@ def models_picture(models: pd.DataFrame, correlations: pd.DataFrame) -> Picture:
         "with Fisher’s interval, ρ Spearman’s; p-values are of permutations of the models, each "
         "of one pair alone.",
         data,
-        panels(shown, draw, titles, height=height, across=2, widths=widths, shared=False),
+        panels(
+            shown,
+            draw,
+            titles,
+            height=height,
+            across=1 if narrow() else 2,
+            widths=widths,
+            shared=False,
+        ),
         "No two models have both of any two of these numbers.",
     )
 
@@ -79,13 +89,8 @@ def _title(correlations: pd.DataFrame, x: str, y: str) -> str:
     head = f"{NAMES[x]} and {NAMES[y]}, n = {r['n']}"
     if math.isnan(r["r"]):
         return f"{head}\n{r['caution']}"
-    interval = "" if math.isnan(r["r_low"]) else f" [{signed(r['r_low'])}, {signed(r['r_high'])}]"
-    pearson = f"r = {signed(r['r'])}{interval}, {_p(r['p_permutation'])}"
-    return f"{head}\n{pearson}; ρ = {signed(rho['r'])}, {_p(rho['p_permutation'])}"
-
-
-def _p(value: float) -> str:
-    return "p < .001" if value < 0.001 else f"p = {f'{value:.3f}'.removeprefix('0')}"
+    pearson = f"r = {estimate(r['r'], r['r_low'], r['r_high'])}, {p_value(r['p_permutation'])}"
+    return f"{head}\n{pearson}; ρ = {decimal(rho['r'])}, {p_value(rho['p_permutation'])}"
 
 
 def _limits(models: pd.DataFrame, score: str) -> tuple[float, float]:
@@ -160,13 +165,6 @@ def model_readings(models: pd.DataFrame, correlations: pd.DataFrame) -> list[str
     return [sentence for sentence in sentences if sentence]
 
 
-def signed(value: float) -> str:
-    """Number with two decimals and no leading zero: `.62`, `−.50`, `1.00`."""
-    shown = f"{abs(value):.2f}"
-    sign = "−" if value < 0 and float(shown) else ""
-    return sign + (shown.removeprefix("0") if abs(value) < 1 else shown)
-
-
 def _sentence(correlation_of: dict[tuple[str, str, str], dict[str, Any]], x: str, y: str) -> str:
     """Sentence on the correlation of one pair of scores; empty if too few models have both."""
     r, rho = (correlation_of[x, y, method] for method in ("pearson", "spearman"))
@@ -175,9 +173,9 @@ def _sentence(correlation_of: dict[tuple[str, str, str], dict[str, Any]], x: str
         return ""
     if math.isnan(r["r"]):
         return f"{one} and {other}: one of the two is the same in all {r['n']} models."
-    numbers = f"r = {signed(r['r'])}, ρ = {signed(rho['r'])}, {r['n']} models"
+    numbers = f"r = {decimal(r['r'])}, ρ = {decimal(rho['r'])}, {r['n']} models"
     if not _goes(correlation_of, x, y):
-        p = f"p = {r['p_permutation']:.2f} and {rho['p_permutation']:.2f}"
+        p = f"{p_value(r['p_permutation'])} and {p_value(rho['p_permutation'])}"
         return f"Correlation of {one} with {other}: inconclusive ({numbers}; {p})."
     way = "higher" if r["r"] > 0 else "lower"
     sentence = f"The higher {one}, the {way} {other} ({numbers})."

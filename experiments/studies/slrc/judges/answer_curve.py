@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from faithscope.experiments.analysis.axes import share_rise, share_ticks
+from faithscope.experiments.analysis.axes import MARGIN_OF_SHARES, share_rise, share_ticks
 from faithscope.experiments.analysis.cells import Numbers
 from faithscope.experiments.analysis.charts import curve
 from faithscope.experiments.analysis.colours import LINES, Style
@@ -192,9 +192,8 @@ def picture(table: pd.DataFrame) -> Picture:
             if len(line):
                 style = Style(*LINES[i % len(LINES)], name)
                 curve(ax, line, "position", "answer_there", style, ms=3, lw=1.3)
-        share_rise(ax).set_xlim(0, 1)
+        share_rise(ax).set_xlim(-MARGIN_OF_SHARES, 1 + MARGIN_OF_SHARES)
         share_ticks(ax.xaxis)
-        ax.legend(fontsize=7)
 
     labels = ("share of the reasoning given", "the chain's answer is there")
     figure = pair_panels(table, panel, height=2.6, labels=labels) if len(table) else None

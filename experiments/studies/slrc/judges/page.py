@@ -8,7 +8,8 @@ from typing import Any
 from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.page import Bullets, Section
 from faithscope.experiments.analysis.tidy import rows, where
-from faithscope.experiments.analysis.wording import finding, percent, short
+from faithscope.experiments.analysis.wording import finding, short
+from faithscope.experiments.numerals import decimal, estimate, percent
 from faithscope.experiments.studies.slrc.judges.item_views import chain_view
 from faithscope.experiments.studies.slrc.judges.results import JudgeResults
 
@@ -104,7 +105,7 @@ def verdict(results: JudgeResults) -> Section:
         )
     text = (
         "AUROC is how often a chain labelled wrong scores worse than another, or one that is "
-        "labelled to have a property scores higher: .5 is chance. "
+        "labelled to have a property scores higher: 0.5 is chance. "
         f"Nothing is said of fewer than {CLASS} chains of either kind."
     )
     return Section("judges", "What judges find", text, blocks=[Bullets(lines)], always=True)
@@ -117,7 +118,7 @@ def _says(row: Mapping[str, Any]) -> str:
         return f"flags {percent(flagged)}"
     if holds == holds:
         return f"finds what is asked for in {percent(holds)}"
-    return f"gives a mean score of {score:.2f}" if score == score else "gives no verdict"
+    return f"gives a mean score of {decimal(score)}" if score == score else "gives no verdict"
 
 
 def _held(row: Mapping[str, Any]) -> str:
@@ -135,7 +136,7 @@ def _held(row: Mapping[str, Any]) -> str:
         if high < 0.5
         else "it is not distinguished from chance"
     )
-    return f"{label} {word}: AUROC {row['auroc']:.2f} [{low:.2f}, {high:.2f}]."
+    return f"{label} {word}: AUROC {estimate(row['auroc'], low, high)}."
 
 
 def examples(results: JudgeResults) -> Section:

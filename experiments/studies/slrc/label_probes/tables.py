@@ -14,6 +14,7 @@ from jaxtyping import Float
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from faithscope.experiments.analysis.axes import SMALL
 from faithscope.experiments.analysis.cells import INCLUDED
 from faithscope.experiments.analysis.charts import field
 from faithscope.experiments.analysis.colours import AMOUNT, colour_map, ink_on
@@ -36,6 +37,7 @@ from faithscope.experiments.analysis.statistics.label_probes import (
 from faithscope.experiments.analysis.statistics.stats import CONFIDENCE, NOTHING
 from faithscope.experiments.analysis.tables import Table, computed_table
 from faithscope.experiments.analysis.tidy import all_columns, columns, distinct, rows
+from faithscope.experiments.numerals import decimal
 from faithscope.experiments.studies.slrc.figures.per_pair import pair_panels, picture
 from faithscope.experiments.studies.slrc.label_probes.applied import applied_tables
 from faithscope.experiments.studies.slrc.label_probes.states import (
@@ -323,7 +325,7 @@ def _panel(ax: Axes, table: pd.DataFrame) -> None:
     known = rows(table)
     if known[0]["reason"]:
         words = known[0]["reason"].replace("_", " ")
-        ax.text(0.5, 0.5, words, ha="center", va="center", transform=ax.transAxes, fontsize=8)
+        ax.text(0.5, 0.5, words, ha="center", va="center", transform=ax.transAxes, fontsize=SMALL)
         ax.set_axis_off()
         return
     positions = [d["position"] for d in distinct(table, "position")]
@@ -337,11 +339,11 @@ def _panel(ax: Axes, table: pd.DataFrame) -> None:
     names = [p.removeprefix("during ") for p in positions]
     limits = (0.5, 1.0) if is_class else (0.0, 1.0)
     upward = [str(x) for x in layers[::-1]]
-    field(ax, grid[::-1], upward, names, limits=limits, fontsize=7, text="{:.2f}".format)
+    field(ax, grid[::-1], upward, names, limits=limits, text=decimal)
     for i, j in np.argwhere(stars[::-1]).tolist():
         low, high = limits
         ink = ink_on(colour_map(AMOUNT)((grid[::-1][i, j] - low) / (high - low)))
-        ax.text(j + 0.85, i + 0.55, "*", ha="center", va="center", fontsize=8, color=ink)
+        ax.text(j + 0.85, i + 0.55, "*", ha="center", va="center", fontsize=SMALL, color=ink)
 
 
 def _drawn(table: pd.DataFrame) -> Figure | None:

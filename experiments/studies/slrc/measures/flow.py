@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.axes import legend_above
+from faithscope.experiments.analysis.axes import legend_above, sheet
 from faithscope.experiments.analysis.cells import Bootstrapped, Kept, boots
 from faithscope.experiments.analysis.columns import Column
 from faithscope.experiments.analysis.measure import Measure, calls, value
@@ -65,7 +65,7 @@ def _peak(curves: np.ndarray) -> np.ndarray:
 
 
 def _drawn(by_layer: pd.DataFrame) -> Figure:
-    figure = Figure(figsize=(6, 4), layout="constrained")
+    figure = sheet(2.6, 4.5)
     ax = over_depth(of_pairs(figure.add_subplot(), by_layer, "depth", "cosine"))
     ax.set(ylabel="cosine")
     legend_above(figure, ax)

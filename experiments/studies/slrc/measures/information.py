@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.axes import along_reasoning, legend_above
+from faithscope.experiments.analysis.axes import along_reasoning, legend_above, narrow, sheet
 from faithscope.experiments.analysis.cells import (
     INCLUDED,
     Among,
@@ -168,8 +168,8 @@ def _gains(rows: pd.DataFrame) -> list[list[float] | None]:
 def _drawn(table: pd.DataFrame) -> Figure:
     """Curves of surprisal with and without the question (left) and step mutual information
     (right)."""
-    figure = Figure(figsize=(9, 4), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    figure = sheet(4.6 if narrow() else 2.6)
+    left, right = figure.subplots(2 if narrow() else 1, 1 if narrow() else 2)
     for ax, measure in ((left, "surprisal"), (right, "mi")):
         along_reasoning(of_pairs(ax, table, "position", measure))
         ax.set(xlabel=PLACE)

@@ -14,6 +14,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from faithscope.experiments.analysis.axes import SMALL, sheet
 from faithscope.experiments.analysis.cells import INCLUDED
 from faithscope.experiments.analysis.colours import AMOUNT, colour_map, ink_on
 from faithscope.experiments.analysis.columns import SHARED, Column
@@ -31,6 +32,7 @@ from faithscope.experiments.analysis.stored_records import Record
 from faithscope.experiments.analysis.tables import computed_table
 from faithscope.experiments.analysis.tidy import columns, distinct, rows, where
 from faithscope.experiments.analysis.wording import pair_names, pairs_of
+from faithscope.experiments.numerals import hundredths, percent
 from faithscope.experiments.studies.slrc.figures.per_pair import picture
 from faithscope.experiments.studies.slrc.label_probes.applied import item_scores
 from faithscope.experiments.studies.slrc.label_probes.states import (
@@ -122,31 +124,35 @@ def readable_from(ax: Axes, table: pd.DataFrame) -> Axes:
             continue
         ink = ink_on(map_of(row["accuracy"]))
         weight = "bold" if row["decodable"] else "normal"
-        text = f"{100 * row['accuracy']:.0f}" + ("*" if row["decodable"] else "")
-        ax.text(x, y, text, ha="center", va="center", fontsize=7, color=ink, weight=weight)
+        text = hundredths(row["accuracy"]) + ("*" if row["decodable"] else "")
+        ax.text(x, y, text, ha="center", va="center", fontsize=SMALL, color=ink, weight=weight)
     ax.imshow(grid, cmap=map_of, vmin=0, vmax=1, aspect="auto", origin="lower")
     ax.set_xticks(range(len(positions)), [p.removeprefix("during ") for p in positions])
     ax.set_yticks(range(len(layers)), [str(x) for x in layers])
     first = rows(table)[0]
     if first["reason"]:
         reason = first["reason"].replace("_", " ")
-        ax.text(0.5, 0.5, reason, ha="center", va="center", transform=ax.transAxes, fontsize=8)
+        ax.text(0.5, 0.5, reason, ha="center", va="center", transform=ax.transAxes, fontsize=SMALL)
     return ax
 
 
-def _drawn(table: pd.DataFrame) -> Figure:
-    """A row of panels per model and task, with one panel per target."""
-    pairs = pairs_of(table)
-    figure = Figure(figsize=(9, 0.9 + 2.0 * len(pairs)), layout="constrained")
+def _drawn(table: pd.DataFrame) -> Figure | None:
+    """A row of panels per model and task, with one panel per target; None if no classifier could
+    be tested."""
+    tested = table.dropna(subset=["accuracy"])
+    pairs = pairs_of(tested)
+    if not pairs:
+        return None
+    figure = sheet(0.9 + 1.8 * len(pairs))
     axes = figure.subplots(len(pairs), len(_TARGETS), squeeze=False)
     for line, (model, task), name in zip(axes, pairs, pair_names(pairs), strict=True):
         for ax, (target, words) in zip(line, _TARGETS.items(), strict=True):
             of_target = where(table, model=model, task=task, target=target)
             chance = rows(of_target)[0]["majority"]
-            largest = "" if math.isnan(chance) else f", largest class {100 * chance:.0f}"
-            readable_from(ax, of_target).set_title(f"{name}\n{words}{largest}", fontsize=8.5)
+            largest = "" if math.isnan(chance) else f", largest class {percent(chance)}"
+            readable_from(ax, of_target).set_title(f"{name}\n{words}{largest}")
         line[0].set_ylabel("layer")
-    figure.supxlabel("place: before, along and after the reasoning", fontsize=9)
+    figure.supxlabel("place: before, along and after the reasoning")
     return figure
 
 
@@ -157,6 +163,7 @@ linear_probe_picture = picture(
     "tested on items it was not fitted on. A star: decodable, that is above the largest class "
     "and above the same classifier on shuffled answers, each with its 95 % interval.",
     _drawn,
+    "No classifier could be tested: the column “reason” of the table says why.",
 )
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 import scipy
 from matplotlib.axes import Axes
 
-from faithscope.experiments.analysis.axes import share_ticks
+from faithscope.experiments.analysis.axes import MARGIN_OF_SHARES, share_ticks
 from faithscope.experiments.analysis.cells import Bootstrapped, Share, boots, rows_known
 from faithscope.experiments.analysis.colours import BLUE, GREEN, GREY, ORANGE, Style
 from faithscope.experiments.analysis.columns import Column
@@ -84,7 +84,7 @@ def _indirect_share(values: np.ndarray) -> np.ndarray:
 
 def _finish(ax: Axes) -> None:
     ax.axhline(0, color=GREY, lw=0.6, ls="--")
-    ax.set_xlim(0, 1)
+    ax.set_xlim(-MARGIN_OF_SHARES, 1 + MARGIN_OF_SHARES)
     share_ticks(ax.xaxis)
 
 

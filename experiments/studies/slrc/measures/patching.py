@@ -16,6 +16,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from faithscope.experiments.analysis.axes import fold_titles, sheet
 from faithscope.experiments.analysis.cells import (
     INCLUDED,
     Bootstrapped,
@@ -46,6 +47,7 @@ from faithscope.experiments.analysis.stored_records import Record
 from faithscope.experiments.analysis.tables import Table
 from faithscope.experiments.analysis.tidy import columns, in_order, keep, mean, present, where
 from faithscope.experiments.analysis.wording import pair_names, pairs_of
+from faithscope.experiments.numerals import decimal
 from faithscope.experiments.studies.slrc.figures.per_pair import PLACE, picture
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport
 from faithscope.experiments.studies.slrc.step_reports import per_step
@@ -181,13 +183,12 @@ def layer_by_step(ax: Axes, table: pd.DataFrame) -> Axes:
     grid = table.pivot_table(index="layer", columns="position", values="share", dropna=False)
     shares = np.clip(grid.to_numpy(dtype=float), -1, 1)
     look: dict[str, Any] = {"cmap": colour_map(SIGN), "vmin": -1, "vmax": 1, "rasterized": True}
-    image = ax.imshow(shares, origin="lower", aspect="auto", **look)
-    ax.set_xticks(range(len(grid.columns)), [f"{p:.1f}" for p in grid.columns])
+    ax.imshow(shares, origin="lower", aspect="auto", **look)
+    ax.set_xticks(range(len(grid.columns)), [decimal(p, 1) for p in grid.columns])
     ax.set_yticks(range(len(grid.index)), [str(layer) for layer in grid.index])
     ax.tick_params(length=0)
     for spine in ax.spines.values():
         spine.set_visible(False)
-    ax.figure.colorbar(image, ax=ax, fraction=0.05, pad=0.02, ticks=[-1, 0, 1])  # pyright: ignore
     return ax
 
 
@@ -197,20 +198,24 @@ def _drawn(data: pd.DataFrame) -> Figure:
     present = dict.fromkeys(zip(data["place"], data["site"], strict=True))
     places = dict.fromkeys((*_PLACES, *data["place"]))
     kinds = [kind for kind in product(places, _SITES) if kind in present]
-    size = (1.2 + 2.3 * len(kinds), 0.8 + 2.0 * len(pairs))
-    figure = Figure(figsize=size, layout="constrained")
+    figure = sheet(0.8 + 1.6 * len(pairs), 1.2 + 2.0 * len(kinds))
     axes = figure.subplots(len(pairs), len(kinds), squeeze=False)
     for line, (model, task), name in zip(axes, pairs, pair_names(pairs, "\n"), strict=True):
         for ax, (place, site) in zip(line, kinds, strict=True):
             of = where(data, model=model, task=task, place=place, site=site)
             if len(of):
-                layer_by_step(ax, of)
+                shown = layer_by_step(ax, of)
             else:
                 ax.set_axis_off()
-        line[0].set_ylabel(f"{name}\nlayer", fontsize=8.5)
+        line[0].set_ylabel(f"{name}\nlayer")
+        for ax in line[1:]:
+            ax.tick_params(labelleft=False)
     for ax, kind in zip(axes[0], kinds, strict=True):
-        ax.set_title(f"{kind[0]}'s tokens, {_SITE_NAMES[kind[1]]}", fontsize=8.5)
-    figure.supxlabel(PLACE, fontsize=9)
+        ax.set_title(f"{kind[0]}'s tokens, {_SITE_NAMES[kind[1]]}")
+    bar = {"aspect": 40, "pad": 0.01, "ticks": [-1, 0, 1]}
+    figure.colorbar(shown.images[0], ax=axes.ravel().tolist(), label="share restored", **bar)
+    figure.supxlabel(PLACE)
+    fold_titles(figure, len(kinds))
     return figure
 
 

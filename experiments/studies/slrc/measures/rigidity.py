@@ -9,7 +9,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from faithscope.experiments.analysis import item_view
-from faithscope.experiments.analysis.axes import legend_above, share_rise, share_ticks
+from faithscope.experiments.analysis.axes import (
+    legend_above,
+    narrow,
+    share_rise,
+    share_ticks,
+    sheet,
+)
 from faithscope.experiments.analysis.cells import (
     Boot,
     Count,
@@ -91,8 +97,8 @@ def newly_stable(by_layer: pd.DataFrame) -> pd.DataFrame:
 
 
 def _drawn(data: pd.DataFrame) -> Figure:
-    figure = Figure(figsize=(9, 4), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    figure = sheet(4.6 if narrow() else 2.6)
+    left, right = figure.subplots(2 if narrow() else 1, 1 if narrow() else 2)
     pairs = pairs_of(data)
     for i, (model, task) in enumerate(pairs):
         line = where(data, model=model, task=task)

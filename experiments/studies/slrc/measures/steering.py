@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.axes import handle, legend_above, share_rise
+from faithscope.experiments.analysis.axes import handle, legend_above, share_rise, sheet
 from faithscope.experiments.analysis.cells import Boot, Distinct, Mean, rows_known
 from faithscope.experiments.analysis.charts import curve
 from faithscope.experiments.analysis.colours import BLUE, GREEN, GREY, ORANGE, PURPLE, Style
@@ -75,7 +75,7 @@ def _drawn(table: pd.DataFrame) -> Figure | None:
     pairs = pairs_of(table)
     names = dict(zip(pairs, pair_names(pairs), strict=True))
     keys = distinct(table, "model", "task", *_PLACE)
-    figure = Figure(figsize=(9, 0.9 + 2.1 * len(keys)), layout="constrained")
+    figure = sheet(0.8 + 1.8 * len(keys))
     axes = figure.subplots(len(keys), 2, squeeze=False)
     for (rates, damage), key in zip(axes, keys, strict=True):
         rows = where(table, **key)
@@ -86,11 +86,11 @@ def _drawn(table: pd.DataFrame) -> Figure | None:
             damage.set_yscale("log")
             damage.yaxis.set_major_formatter("{x:g}")
         place = f"{key['direction']}, {key['site']} {key['layer']}"
-        rates.set_title(f"{names[key['model'], key['task']]}\n{place}", fontsize=8.5)
-        damage.set_title("damage", fontsize=8.5)
+        rates.set_title(f"{names[key['model'], key['task']]}\n{place}")
+        damage.set_title("damage")
         rates.set_ylabel("share of samples")
         damage.set_ylabel("perplexity")
-    figure.supxlabel("coefficient of the direction", fontsize=9)
+    figure.supxlabel("coefficient of the direction")
     known = {n: s for n, s in (_RATES | _DAMAGE).items() if bool(table[n].notna().any())}
     legend_above(figure, [*map(handle, known.values()), handle(Style(GREY, "o", _CONTROL))])
     return figure

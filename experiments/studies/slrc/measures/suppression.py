@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from faithscope.experiments.analysis.axes import SMALL
 from faithscope.experiments.analysis.cells import INCLUDED, Boot, Kept, boots
 from faithscope.experiments.analysis.charts import field
 from faithscope.experiments.analysis.columns import Column
@@ -29,6 +30,7 @@ from faithscope.experiments.analysis.record_frames import (
 from faithscope.experiments.analysis.stored_records import Record
 from faithscope.experiments.analysis.tables import Table, computed_table
 from faithscope.experiments.analysis.tidy import rows
+from faithscope.experiments.numerals import decimal
 from faithscope.experiments.studies.slrc.figures.per_pair import pair_panels, picture
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport, SlrcAnalysis
 from faithscope.experiments.studies.slrc.step_reports import (
@@ -78,7 +80,7 @@ def _pairs(matrix: np.ndarray) -> Iterator[tuple[float, str, float]]:
             to = np.array([n]) if later == ANSWER else np.flatnonzero(part == later)
             pairs = matrix[np.ix_(np.flatnonzero(part == cut), to)]
             if (known := pairs[~np.isnan(pairs)]).size:
-                place = ANSWER if later == ANSWER else f"{(int(later) + 0.5) / PARTS:.1f}"
+                place = ANSWER if later == ANSWER else decimal((int(later) + 0.5) / PARTS, 1)
                 yield (cut + 0.5) / PARTS, place, float(known.mean())
 
 
@@ -122,8 +124,8 @@ def _drawn(table: pd.DataFrame) -> Figure | None:
             index="position", columns="to_position", values="kl", dropna=False
         )
         values = grid.reindex(index=froms, columns=tos).to_numpy(dtype=float)
-        names = [f"{p:.1f}" for p in froms]
-        field(ax, values, names, tos, limits=(0, most), text=lambda x: f"{x:.2f}", fontsize=7)
+        names = [decimal(p, 1) for p in froms]
+        field(ax, values, names, tos, limits=(0, most), text=decimal, fontsize=SMALL)
 
     labels = ("place of the later step", "place of the step cut off")
     return pair_panels(table, panel, across=4, height=2.3, labels=labels)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from faithscope.experiments.analysis.axes import share_rise, share_ticks
+from faithscope.experiments.analysis.axes import MARGIN_OF_SHARES, share_rise, share_ticks
 from faithscope.experiments.analysis.cells import Boot, Count, Share, boots, rows_with
 from faithscope.experiments.analysis.colours import PLAIN
 from faithscope.experiments.analysis.columns import Column
@@ -40,7 +40,7 @@ _LINES = 5
 
 
 def _finish(ax: Axes) -> None:
-    share_rise(ax).set_xlim(0, 1)
+    share_rise(ax).set_xlim(-MARGIN_OF_SHARES, 1 + MARGIN_OF_SHARES)
     share_ticks(ax.xaxis)
 
 

@@ -38,6 +38,7 @@ from faithscope.experiments.analysis.wording import planted_variant
 from faithscope.experiments.data.planted.data import Problem, is_true, true_steps
 from faithscope.experiments.data.planted.plants import PLANTS
 from faithscope.experiments.data.planted.questions import named_step, problem_asked
+from faithscope.experiments.numerals import decimal
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.tables.measures import (
     FORWARDS,
@@ -376,15 +377,11 @@ def short_table(planted: pd.DataFrame) -> str:
                 (
                     named,
                     measure.about,
-                    *(_decimals(row[x]) for x in _SHOWN),
-                    f"{row['forwards']:.0f}",
+                    *(decimal(row[x]) for x in _SHOWN),
+                    decimal(row["forwards"], 0),
                 )
             )
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _decimals(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.2f}".replace("0.", ".").replace("-", "−")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import pytest
 
 import faithscope
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
+from faithscope.experiments.numerals import significant
 from faithscope.experiments.studies.c2faith.tables.reliability import MASS
 
 NAMES = ["judge", "reading", "prompt", "item", "chain", "outcome", "mass"]
@@ -51,5 +52,5 @@ def test_a_run_has_the_mean_of_its_records_and_says_it_on_its_page(judged: Path)
         assert table.loc[form, "mean_mass"] == pytest.approx(value, abs=1e-6)
         assert table.loc[form, "n"] == (scored["form"] == form).sum()
     page = (judged / "report.html").read_text()
-    assert f"Here it is {mean.min():.2g} on average of" in page
-    assert f"and {mean.max():.2g} of" in page
+    assert f"Here it is {significant(mean.min())} on average of" in page
+    assert f"and {significant(mean.max())} of" in page

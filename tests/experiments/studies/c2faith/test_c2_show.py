@@ -10,6 +10,7 @@ from fault_server import FaultServer, fails
 
 import faithscope
 from faithscope.experiments.cli import execute
+from faithscope.experiments.numerals import significant
 from faithscope.experiments.studies.c2faith.results import results
 
 
@@ -48,7 +49,7 @@ def test_a_verdict_is_marked_right_or_wrong(judged: Path, opened: faithscope.Run
         text = shown(judged, row["ask"], task=row["form"])
         mark = "✓" if row["verdict"] == row["right"] else "✗"
         assert f"Verdict {row['verdict']} (parsed) {mark}; right is {row['right']}" in text
-        assert f"{row['mass']:.3g} of the model's probability" in text
+        assert f"{significant(row['mass'], 3)} of the model's probability" in text
 
 
 def test_it_is_narrowed_by_condition_task_and_chain(judged: Path, opened: faithscope.Run) -> None:

@@ -85,5 +85,5 @@ def test_it_is_under_the_first_prompt_and_every_word_is_told() -> None:
     inside = shown.blocks[-1]
     assert isinstance(inside, str)
     assert "Of 1 signal inside models" in inside
-    assert "surprisal in m: 0.70 (no interval, of one chain; .5 is chance)." in inside
+    assert "surprisal in m: 0.70 (no interval; 0.5 is chance)." in inside
     assert "by chance:" not in inside

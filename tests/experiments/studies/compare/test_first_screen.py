@@ -18,7 +18,6 @@ from pages import faults
 from synthetic_comparison import HOW, run_of
 
 import faithscope
-from faithscope.experiments.analysis.axes import signed
 from faithscope.experiments.analysis.comparison.compared import MEASURES, sentence_tables
 from faithscope.experiments.analysis.comparison.conclusions import finding_across
 from faithscope.experiments.analysis.comparison.headline import Primary, headline_table
@@ -29,6 +28,7 @@ from faithscope.experiments.analysis.comparison.triangle import families_picture
 from faithscope.experiments.analysis.page import Bullets, Fold, Paragraph
 from faithscope.experiments.analysis.tidy import numbers, rows
 from faithscope.experiments.cli import execute
+from faithscope.experiments.numerals import decimal
 from faithscope.experiments.studies.compare.config import CompareReport
 from faithscope.experiments.studies.compare.words import (
     agreement_sentences,
@@ -178,7 +178,7 @@ def test_the_picture_holds_the_numbers_of_its_table_and_fits_a_column(against: b
     known = tables["headline"].dropna(subset=["rho"])
     assert len(known) == 6
     for row in rows(known):
-        rho, low, high = (signed(row[f"rho{end}"]) for end in ("", "_low", "_high"))
+        rho, low, high = (decimal(row[f"rho{end}"]) for end in ("", "_low", "_high"))
         number = f"{'+' if row['rho'] > 0 else ''}{rho}"
         for text in (drawn, shown):
             assert number in text

@@ -14,6 +14,7 @@ from rf_made_up import CELLS, NAMES, REGIMES, made_tables, made_up
 
 from faithscope.experiments.analysis.picture import Picture, save, svg
 from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.numerals import decimal
 from faithscope.experiments.studies.rfeval.figures.failures import BEHAVIOURS
 from faithscope.experiments.studies.rfeval.figures.faithfulness import ranks_sentence, went
 from faithscope.experiments.studies.rfeval.figures.lines import by_group, lines_of
@@ -169,7 +170,7 @@ def test_accuracy_is_drawn_with_the_slope_of_the_table(four, of_four):
     assert (y[1] - y[0]) == pytest.approx(0.5 * (x[1] - x[0]))
     of_reader = where(of_four["rf_accuracy_association"], reader="api:o3")
     [r] = where(of_reader, condition="baseline", statistic="pearson")["value"]
-    assert correlation_words(of_reader, "baseline").startswith(f"r = {r:.2f}".replace("-", "−"))
+    assert correlation_words(of_reader, "baseline").startswith(f"r = {decimal(r)}")
     none = of_reader.assign(value=math.nan, reason="too few cells")
     assert correlation_words(none, "baseline") == "no correlation: too few cells"
     assert correlation_words(of_reader.iloc[:0], "baseline") == ""

@@ -12,6 +12,7 @@ from rf_frames import frame, judged
 from rf_made_up import CELLS, CUTS, NAMES, R_PRIME, made_tables, made_up, records
 
 from faithscope.experiments.analysis.tidy import rows, where
+from faithscope.experiments.numerals import estimate
 from faithscope.experiments.studies.rfeval.figures.inside import traces_picture
 from faithscope.experiments.studies.rfeval.tables.chains import scored
 from faithscope.experiments.studies.rfeval.tables.frames import OVERALL
@@ -82,7 +83,7 @@ def test_the_means_in_words() -> None:
     assert effect.startswith("What r′ adds to the probability of the option that it leads to")
     for behaviour, words in (("misled", "misled"), ("silently_correcting", "silently correcting")):
         (row,) = rows(where(means, model=OVERALL, behaviour=behaviour, signal="led_share"))
-        assert f"{words} {row['mean']:.2f} ({row['mean_low']:.2f} to {row['mean_high']:.2f})" in led
+        assert f"{words} {estimate(row['mean'], row['mean_low'], row['mean_high'])}" in led
     assert "inert" not in led
     assert inside_sentences(means.assign(n=9)) == []
     assert inside_sentences(means.head(0)) == []

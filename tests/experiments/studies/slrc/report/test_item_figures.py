@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+import re
+
 import numpy as np
 import pytest
 
@@ -39,8 +42,10 @@ def test_a_curve_per_answer_with_boundaries_and_text_of_the_steps(
     np.testing.assert_array_equal(final.get_ydata(), p[:, options.index(record["answer"])])
     starts = {float(line.get_xdata()[0]) for line in ax.lines if len(line.get_xdata()) == 2}  # pyright: ignore
     assert {float(s.tokens[0]) for s in trace.counted_steps} <= starts
-    text = figure._supxlabel.get_text()  # pyright: ignore
-    assert all(step.text.strip() in text for step in trace.counted_steps)
+    below = html.unescape(figure._repr_html_().partition("<ol>")[2])
+    assert all(f"<li>{step.text.strip()}</li>" in below for step in trace.counted_steps)
+    named = [text.get_text() for text in ax.texts][-len(options) :]
+    assert f"{record['answer']} (the chain's answer)" in named
     with pytest.raises(ValueError, match="shape"):
         tracing_curve(trace, at[1:], p, options)
 
@@ -82,11 +87,16 @@ def test_a_map_of_tokens_and_the_row_of_one(model: interp.Model, trace: Trace) -
 
 def test_tokens_are_coloured_without_a_network(model: interp.Model, trace: Trace) -> None:
     pieces = model.pieces(trace.reasoning_ids)
-    html = str(token_view(pieces, np.arange(len(pieces))).data)
-    assert "unpkg.com" not in html.partition("CircuitsVis.render(")[2]
-    assert 'from "http' not in html
-    assert pieces[0].strip() in html.partition("CircuitsVis.render(")[2]
-    by_layer = str(token_view(pieces, np.zeros((len(pieces), 2)), ["layer 1", "layer 2"]).data)
+    view = str(token_view(pieces, np.arange(len(pieces)), title="Place", unit="tokens").data)
+    assert not re.search("<script|http", view)
+    assert f">{html.escape(pieces[1])}</span>" in view
+    assert "<strong>Place</strong> 0 <span" in view
+    assert f"</span> {len(pieces) - 1} tokens</p>" in view
+    by_layer = str(token_view(pieces, -np.eye(len(pieces), 2), ["layer 1", "layer 2"]).data)
     assert "layer 2" in by_layer
+    assert ">−1 " not in by_layer.partition("<details")[0].replace("<p><strong></strong> −1 ", "")
+    hostile = str(token_view(["<b>", "\n"], np.zeros(2)).data)
+    assert "<b>" not in hostile
+    assert "↵" in hostile
     with pytest.raises(ValueError, match="2 values for"):
         token_view(pieces, np.zeros(2))

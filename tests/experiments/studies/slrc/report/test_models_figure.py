@@ -20,13 +20,13 @@ from faithscope.experiments.analysis.run import load_run
 from faithscope.experiments.analysis.textual import to_csv
 from faithscope.experiments.analysis.tidy import where, with_interval
 from faithscope.experiments.engine.folder import SCHEMA
+from faithscope.experiments.numerals import decimal
 from faithscope.experiments.studies.slrc.figures.models import (
     KINDS,
     PANELS,
     lead_way,
     model_readings,
     models_picture,
-    signed,
 )
 from faithscope.experiments.studies.slrc.tables.models import MODEL_CORRELATIONS, SCORES
 
@@ -106,8 +106,8 @@ def test_the_title_has_the_correlation_of_the_table():
     assert picture.figure is not None
     title = picture.figure.axes[0].get_title(loc="left")
     assert title.startswith("SLRC and sycophancy, n = 8\n")
-    assert f"r = {signed(r)} [" in title
-    assert f"ρ = {signed(rho)}, p" in title
+    assert f"r = {decimal(r)} [" in title
+    assert f"ρ = {decimal(rho)}, p" in title
 
 
 def test_few_models_are_drawn_without_a_number():

@@ -270,9 +270,9 @@ def test_the_short_table_has_what_was_measured_and_a_dash_for_what_was_not():
     )
     assert short_table(table).splitlines()[2:] == [
         "| frozen corruption flips the answer | reliance "
-        "| 1.00 | 1.00 | .50 | .50 | .50 | .50 | .70 | .85 | 1.00 | 4 |",
+        "| 1.00 | 1.00 | 0.50 | 0.50 | 0.50 | 0.50 | 0.70 | 0.85 | 1.00 | 4 |",
         "| attention, real − shuffled | reliance "
-        "| .48 | .50 | .40 | .60 | – | .50 | – | −.04 | – | 4 |",
+        "| 0.48 | 0.50 | 0.40 | 0.60 | – | 0.50 | – | −0.04 | – | 4 |",
     ]
 
 
