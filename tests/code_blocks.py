@@ -24,7 +24,15 @@ from faithscope.experiments.engine.forms import form_at
 from faithscope.probes import PROBES
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+_MADE_BY_A_BUILD = ("api", "project", "tutorials")
+PAGES = [
+    ROOT / "README.md",
+    *sorted(
+        page
+        for page in (ROOT / "docs").rglob("*.md")
+        if page.relative_to(ROOT / "docs").parts[0] not in _MADE_BY_A_BUILD
+    ),
+]
 _BLOCK = re.compile(r"^( *)(`{3,})([^`\n]*)\n(.*?)^\1\2$", re.M | re.S)
 _NOTE = re.compile(r"<!-- (not run|file): ([^\n]+?) -->\s*\Z")
 NOT_CODE = {"text", "{toctree}"}
