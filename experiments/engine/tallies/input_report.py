@@ -76,7 +76,7 @@ class InputReport:
     (`data.question_groups`)."""
 
     def lines(self) -> list[str]:
-        """A line for each limit and note, and for each file with columns that were not used."""
+        """A line for each limit, then for each note and each file with unused columns."""
         lines = [*(cut.line for cut in self.cuts), *self.notes]
         for file, names in self.unused.items():
             more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""

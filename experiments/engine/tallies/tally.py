@@ -137,22 +137,26 @@ class Tally:
         for key, stages in self.named_without.items():
             none = "nothing can be" if self.ahead else "nothing was"
             lines.append(f"{none} measured by {', '.join(stages)}, which {key} asks for")
-        lines += self.input_report.lines()
-        if remedies := self._remedies():
-            settings = (f"--set {x}" if _SETTING.match(x) else x for x in remedies)
-            lines.append(f"to change that: {'; '.join(settings)}")
-        return lines
+        # each remedy stands below what it changes
+        lines += self._remedy(self._of_reasons())
+        cuts, of_input = self.input_report.cuts, self.input_report.lines()
+        lines += of_input[: len(cuts)] + self._remedy(cut.do for cut in cuts)
+        return lines + of_input[len(cuts) :]
 
     @property
     def reasons(self) -> list[str]:
         """Reasons why items are left out, by all stages or by some."""
         return list(dict.fromkeys([*self.lost, *(r for of in self.stages for r in of.lost)]))
 
-    def _remedies(self) -> list[str]:
+    def _of_reasons(self) -> list[str]:
         known = {**REMEDIES, **self.remedies}
         faults = (fault for of in self.chains.values() for fault in of.faults)
-        of_reasons = [known[x] for x in dict.fromkeys([*faults, *self.reasons]) if known.get(x)]
-        return list(dict.fromkeys([*of_reasons, *(c.do for c in self.input_report.cuts if c.do)]))
+        return [known.get(x, "") for x in dict.fromkeys([*faults, *self.reasons])]
+
+    def _remedy(self, remedies: Iterable[str]) -> list[str]:
+        settings = (f"--set {x}" if _SETTING.match(x) else x for x in dict.fromkeys(remedies) if x)
+        named = "; ".join(settings)
+        return [f"to change that: {named}"] if named else []
 
     @property
     def because(self) -> dict[str, int]:
