@@ -236,7 +236,7 @@ def _wrong(measures: Sequence[Measure]) -> Iterator[str]:
                 f"- These do not tell {_side(positive)} from {_side(negative)}: "
                 f"{', '.join(unable)}."
             )
-    yield from failures or ["No score fails: all intervals of AUROC lie above .50."]
+    yield from failures or ["No score fails: all intervals of AUROC lie above 0.50."]
     yield ""
     if any(m.about == "reliance" for m in measures):
         yield (

@@ -172,7 +172,7 @@ def share_axis(ax: Axes, least: float = 0.0, across: int = 1) -> None:
     ax.set_axisbelow(True)
 
 
-ROOMY = 2.4
+ROOMY = 3.4
 """Inches of a panel, with its names, that has room for five ticks."""
 MARGIN_OF_SHARES = 0.04
 """What an axis of shares leaves free at its ends, so that a marker at 0 or 1 lies inside."""
