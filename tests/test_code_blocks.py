@@ -53,7 +53,7 @@ def test_blocks_are_right(name: str, tmp_path: Path) -> None:
 CHAIN: dict[str, Any] = {
     "id": "pens",
     "question": "Professor Hu thinks it is 14. Ann has 3 boxes of 4 pens. She loses 2. How many?",
-    "reasoning": "There are 3 boxes of 4 pens, so 12 in all. She loses 2, so 12 - 2 = 10 are left.",
+    "steps": ["There are 3 boxes of 4 pens, so 12 in all.", "She loses 2, so 10 pens are left."],
     "prompt": "Professor Hu thinks it is 14. Ann has 3 boxes of 4 pens. She loses 2. How many?",
     "gold": 10,
     "answer": 10,

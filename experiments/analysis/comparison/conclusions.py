@@ -95,8 +95,8 @@ def _of_label(tables: Tables, label: str, as_good: float, several: bool) -> Iter
         reasons = " or ".join(dict.fromkeys(row["reason"] for row in every if row["reason"]))
         yield Sentence(
             markup(
-                "By the label <code>{}</code> {} of {} measures cannot be set against others, and "
-                "none of these is called the best: they have {}.",
+                "By the label <code>{}</code> {} of {} measures are not ranked, since they have "
+                "{}.",
                 *(label, f"{sparse:,}", f"{len(every):,}", reasons),
             )
         )
@@ -232,10 +232,10 @@ def _agreement(tables: Tables, several: bool) -> Iterator[Sentence]:
     chance = " (a rate of false discoveries is kept: a few of these may be chance)"
     yield Sentence(
         f"Of {n:,} pairs of measures that {inside}, {len(beyond):,} rank traces"
-        f"{' of one model and task' if several else ''} beyond chance: {_alike(apart)} of two "
-        f"probes, and {_alike(own)} of one probe with itself, which are made of the same numbers"
-        f"{chance if len(beyond) else ''}. Of the others it cannot be said that they agree on "
-        f"traces{rest}.{again}",
+        f"{' of one model and task' if several else ''} alike beyond chance: {_alike(apart)} "
+        f"between two probes, and {_alike(own)} within one probe, whose measures are made of the "
+        f"same numbers{chance if len(beyond) else ''}. For the others no agreement on traces is "
+        f"shown{rest}.{again}",
         "agreement" if len(beyond) else "",
         tuple(f"{r['measure']}|{r['other']}" for r in rows(beyond)),
     )
@@ -315,7 +315,7 @@ def _across(agreement: pd.DataFrame) -> pd.DataFrame:
 def _alike(pairs: pd.DataFrame) -> str:
     alike = count(pairs["within"] > 0)
     turned = len(pairs) - alike
-    return f"{len(pairs):,}" + (f" ({turned:,} the other way round)" if turned else "")
+    return f"{len(pairs):,}" + (f" ({turned:,} in the opposite order)" if turned else "")
 
 
 def parting_sentences(tables: Tables) -> Iterator[Sentence]:

@@ -209,7 +209,8 @@ def replies_lines(asked: Mapping[Costs, Sequence[Replies]], batch_size: int, who
         (who, "on", "replies", "prompts", "hours", "memory"),
         rows,
         told,
-        "tokens of prompts counted by the kind of text, without a tokenizer, and rather too many; "
+        "tokens of prompts are estimated from the kind of text, without a tokenizer, and rather "
+        "high; "
         "replies as this package writes them, as long as the config allows; loading not counted; "
         "and no replies were timed: the cost model is fitted to other work",
     )

@@ -126,7 +126,7 @@ def spending_lines(
         for model, of_model in asks.items()
         if model.startswith(API) and of_model
     }
-    method = "tokens counted by the kind of text, without a tokenizer, and rather too many"
+    method = "tokens are estimated from the kind of text, without a tokenizer, and rather high"
     if judge.max_tokens is None:
         method += f"; a reply without a limit counted as {REPLY_TOKENS:,} tokens, and may be longer"
     header = (who, "calls", "input tokens", "output tokens, at most", "dollars, at most")

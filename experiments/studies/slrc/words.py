@@ -207,10 +207,10 @@ def unsteady_answers(of: Verdict, given: bool = False) -> Iterator[str]:
         share = percent(of.asked_again_differs)
         if of.reading == "scored":
             yield (
-                f"{place}: after {whose} unedited reasoning, the likeliest of the scored answers "
-                f"is another than {wrote} for {share} of the items; edits are held against that "
-                "likeliest answer. To read the greedy answer as well: slrc.readings=[generated,"
-                "scored]."
+                f"{place}: after {whose} unedited reasoning, the most probable of the scored "
+                f"answers differs from the one that {wrote} for {share} of the items. A flip is "
+                "a change of the most probable answer. To count flips of the written answer as "
+                "well: --set slrc.readings=[generated,scored]"
             )
             return
         yield (

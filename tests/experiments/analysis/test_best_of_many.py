@@ -208,12 +208,12 @@ def test_pairs_of_one_probe_are_counted_apart() -> None:
         *(joined.steps, joined.traces, joined.joins, joined.features, joined.origins),
     )
     words = next(s.words for s in said(own)[0] if s.claim == "agreement")
-    assert "Of 3 pairs of measures that vary, 3 rank traces beyond chance: 2 of two probes" in words
-    assert "1 of one probe with itself" in words
+    assert "Of 3 pairs of measures that vary, 3 rank traces alike beyond chance: 2 between" in words
+    assert "1 within one probe" in words
     assert "a few of these may be chance" in words
     # every score of one stands beside every score of the other equally often
     crossed = {"a": np.arange(80) % 2, "b": np.arange(80) // 2 % 2}
     unlike = joined_of({n: ("logit", scores.astype(float)) for n, scores in crossed.items()})
     words = next(s.words for s in said(unlike)[0] if s.words.startswith("Of 1 pair"))
-    assert ", 0 rank traces beyond chance" in words
+    assert ", 0 rank traces alike beyond chance" in words
     assert "may be chance" not in words
