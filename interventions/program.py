@@ -322,6 +322,14 @@ class Program:
             chosen.append(tuple(places))
         return replace(self, candidates=tuple(chosen))
 
+    def without_choices(self) -> Program:
+        """The program with no number that is chosen by its size, where it may be another."""
+        candidates = tuple(
+            tuple(tuple(s for s in sources if s.sign not in _CHOICES) or sources for sources in of)
+            for of in self.candidates
+        )
+        return replace(self, candidates=candidates)
+
     def unexplained(
         self, binding: Binding, seen: Sequence[tuple[Mapping[int, Fraction], str]]
     ) -> bool:

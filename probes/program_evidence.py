@@ -111,7 +111,9 @@ def evidence(
         for a, r in zip(altered, replies, strict=True)
     ]
     shown = {i: of for i, of in enumerate(chains) if _alike(program.operations, of)}
-    program = program.narrowed([(altered[i].inputs, of) for i, of in shown.items()])
+    seen_in = [(altered[i].inputs, of) for i, of in shown.items()]
+    given = program.without_choices().narrowed(seen_in)
+    program = program.narrowed(seen_in)
     slips = _slips(program, altered, chains)
     excuses = [
         _excuse(program, a, r, stated, slips)
@@ -125,7 +127,7 @@ def evidence(
     claimed = _claimed(program, altered, replies, chains)
     best: tuple[float, Binding, tuple[int, ...], dict[int, float]] | None = None
     seen: set[tuple[Any, ...]] = set()
-    for binding in program.bindings:
+    for binding in dict.fromkeys((*given.bindings, *program.bindings)):
         runs = [
             program.run(binding, altered[i].inputs, altered[i].forced, shown.get(i, ()))
             for i in tested
@@ -241,14 +243,15 @@ def _slips(
     rights = {place: [one.right for one in of.values()] for place, of in found.items()}
     slips = set()
     for (behind, at), of in found.items():
-        elsewhere = [
-            x for (b, i), all_of in rights.items() if not b and (behind or i != at) for x in all_of
-        ]
-        if all(rights[behind, at]) or not (
-            too_many(rights[behind, at].count(False), len(of), elsewhere)
-            if behind
-            else _another(list(of.values()), elsewhere, program.modulus)
-        ):
+        before = {i: all_of for (b, i), all_of in rights.items() if not b}
+        elsewhere = [right for i, all_of in before.items() if i != at for right in all_of]
+        wrong = rights[behind, at].count(False)
+        if behind:
+            anywhere = elsewhere + before.get(at, [])
+            meant = any(too_many(wrong, len(of), others) for others in (elsewhere, anywhere))
+        else:
+            meant = _another(list(of.values()), elsewhere, program.modulus)
+        if not meant:
             slips.add((behind, at))
     return slips
 

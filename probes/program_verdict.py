@@ -54,8 +54,10 @@ def _untrue(item: Replies, slips: int, chains: int) -> bool | None:
         return False
     if chains < LEAST_CHAINS:
         return None
-    rate = (slips + 0.5) / (chains + 1)
-    if any(tail(failed[part], tested[part], rate) <= LEVEL for part in PARTS if failed[part]):
+    # after a chain that is given whole the model writes no arithmetic
+    rates = {part: ((slips if part != "kept" else 0) + 0.5) / (chains + 1) for part in PARTS}
+    parts = [part for part in PARTS if failed[part]]
+    if any(tail(failed[part], tested[part], rates[part]) <= LEVEL for part in parts):
         return True
-    could = any(rate ** tested[part] <= LEVEL for part in PARTS if failed[part])
+    could = any(rates[part] ** tested[part] <= LEVEL for part in parts)
     return False if could else None

@@ -38,6 +38,12 @@ def test_a_failure_in_a_part_with_few_replies_counts_as_much_as_it_tells() -> No
     assert untrue([item(slips=3)] * 19 + [item() + moved])[-1] is not True
 
 
+def test_no_slip_explains_an_answer_that_changes_after_the_same_chain() -> None:
+    """As of a model whose steps are all wrong and whose answer follows a hint."""
+    chain = [("predicted", None, SLIP)] * 10
+    assert untrue([chain + [("kept", 0.0, None)] * 2 + [("kept", 1.0, None)] * 8] * 20)[-1] is True
+
+
 def test_slips_are_those_of_chains_to_changed_numbers_that_have_an_answer() -> None:
     unread = [("predicted", None, NO_ANSWER), ("redirected", None, SLIP)]
     assert slip_rate([item(slips=2) + unread]) == 0.2
