@@ -32,7 +32,7 @@ from faithscope.experiments.engine.tallies.tally import tally_of_run
 from faithscope.experiments.engine.units import Unit
 from faithscope.probes.judge.spend import Call
 
-LONG, MOST_ROWS = 20, 200
+LONG, MOST_ROWS = 20, 100
 """Rows from which a table is folded away, and most rows of a table that a page shows."""
 
 
@@ -270,7 +270,7 @@ def rendered(page: Page, name: str, account: Sequence[str], closing: Sequence[Se
         *((section, _section(section, blocks, page)) for section, blocks in shown),
         *((section, _html(section, page)) for section in closing),
     ]
-    warnings = [*map(_sentence, page.failed.lines()), *page.warnings]
+    warnings = list(dict.fromkeys([*map(_sentence, page.failed.lines()), *page.warnings]))
     template = environment().get_template("page.html.jinja")
     return template.render(
         page=page,

@@ -112,7 +112,8 @@ def _lay_out(figure: Figure) -> None:
 
 
 _LIGHTER = (
-    (r"(\.\d{3})\d+", r"\1"),  # a thousandth of a point is in no picture
+    (r"(\.\d\d)\d+", r"\1"),  # a thousandth of a point is in no picture
+    (r"; stroke-linejoin: miter", ""),
     (r">\s+<", "><"),
     (r"\s*\n\s*([A-Zz])\s*", r"\1"),
     (r"\s*\n\s*\"", '"'),

@@ -56,5 +56,5 @@ def write_page(page: Page) -> Path:
     """Write `report.html` of a run and return its path; its warnings also go to standard error."""
     path = page.run_dir / "report.html"
     write_atomically(path, render(page))
-    say_warnings(page.warnings)
+    say_warnings(list(dict.fromkeys(page.warnings)))
     return path

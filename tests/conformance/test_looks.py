@@ -32,7 +32,7 @@ CONTRAST = (Path(__file__).parents[1] / "experiments/contrast.js").read_text("ut
 FIRST = re.compile(r'<p class="finding">[0-9,]+ of [0-9,]+ [^<]+</p>')
 TABLE = re.compile(r"<table.*?</table>", flags=re.S)
 FIGURE = re.compile(r"<figure>.*?</figure>", flags=re.S)
-PROMISES = re.compile(r"intervals?\b(?! draw)")
+PROMISES = re.compile(r"(?<!no )intervals?\b")
 
 
 def page_faults(run_dir: Path) -> list[str]:

@@ -80,8 +80,8 @@ def test_a_long_table_opens_on_demand_and_an_empty_one_is_not_shown(tmp_path: Pa
         Section("three", "Three", blocks=["Said.", Grid("none", "N", "Title")], always=True),
     ]
     text = rendered(Page(tmp_path, "?", "Lead.", sections, tables, {}, {}), "run", [])
-    assert text.count("<tr>") == 1 + 200
+    assert text.count("<tr>") == 1 + 100
     assert "<summary>Long: 300 rows</summary>" in text
-    assert "The first 200 of 300 rows; all are in tables/long.csv." in text
+    assert "The first 100 of 300 rows; all are in tables/long.csv." in text
     assert "Nothing to show of: Two (nothing was asked: --set x=1)." in text
     assert "<h3>Title" not in text
