@@ -385,8 +385,11 @@ def _there(blocks: Sequence[Block], page: Page, folded: bool = False) -> Iterato
     """
     for block in blocks:
         if not _stands([block], page):
-            named = isinstance(block, Drawing) and isinstance(block.name, str)
-            if named and block.name in page.figures:
+            if (
+                isinstance(block, Drawing)
+                and isinstance(block.name, str)
+                and block.name in page.figures
+            ):
                 # why there is no figure, in the place of one among things that are shown
                 yield block
         elif isinstance(block, Fold | Box):

@@ -25,7 +25,7 @@ from faithscope.experiments.analysis.page import Section
 from faithscope.experiments.analysis.record_frames import COUNTED, item_table
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.stored_records import Record
-from faithscope.experiments.analysis.tidy import keep, mean, mean_present, with_columns
+from faithscope.experiments.analysis.tidy import keep, mean, mean_present, numbers, with_columns
 from faithscope.experiments.studies.slrc.measure_report import Frame, MeasureReport, Outcomes
 
 CLASSIFIERS = {
@@ -234,13 +234,14 @@ def _in_short(tables: Mapping[str, pd.DataFrame]) -> str:
     if HINTS.name not in tables:
         return ""
     of = tables[HINTS.name].dropna(subset=["switch_rate"])
-    went = int(of["n_switched"].sum())
     if not len(of):
         return "No answer under a cue could be read."
     known = of.dropna(subset=["words"])
-    said = round(float((known["words"] * known["n_switched"]).sum()))
-    stated = f", and the reasoning mentions the cue in {said} of {known['n_switched'].sum()}"
-    return f"The answer went over to the cue in {went} cases{stated if len(known) else ''}."
+    switched = numbers(known["n_switched"])
+    said = round(float((numbers(known["words"]) * switched).sum()))
+    went = f"The answer went over to the cue in {numbers(of['n_switched']).sum():.0f} cases"
+    stated = f", and the reasoning mentions the cue in {said} of {switched.sum():.0f}"
+    return f"{went}{stated if len(known) else ''}."
 
 
 _FIELDS = ("cue", "option", "own", "gold", "answer", "switched", "moved")
