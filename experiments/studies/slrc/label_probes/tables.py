@@ -316,7 +316,7 @@ COLUMNS = (
         "Share of shuffles of the label whose best place and layer reaches the score of a "
         "least-squares probe, times the number of labels.",
     ),
-    Column("readable", meaning="Whether the corrected p is below .05."),
+    Column("readable", meaning="Whether the corrected p is below 0.05."),
     SHARED["reason"],
 )
 
