@@ -2,7 +2,8 @@
 or of some of them: `python tools/reference.py measures/filler.md`.
 
 The pages, or the parts of a page that stand between `<!-- made: NAME -->` and `<!-- end -->`, are
-made from the code's declarations and `docs/planted.csv`; a test checks that they are up to date.
+made from the code's declarations, `docs/planted.csv` and `docs/results`; a test checks that they
+are up to date.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import measure_pages
+import results_pages
 from measure_pages import DOCS, made, table
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -271,6 +273,7 @@ PARTS = {
     "verdicts c2faith": partial(verdicts, c2faith.WORDS),
     "verdicts rfeval": partial(verdicts, rfeval.WORDS),
     **{f"paper {name}": partial(paper, name) for name in papers()},
+    **results_pages.PARTS,
     **{
         f"measure {name}": lambda name=name: measure_pages.measure(name, settings(name))
         for name in PROBES
