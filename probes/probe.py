@@ -83,6 +83,17 @@ class Stored(NamedTuple):
     """Number of states of a token in each layer."""
 
 
+class OtherChain(NamedTuple):
+    """Another chain of the same model and task, about another question."""
+
+    item: str
+    asked: str
+    """The message that it was written to."""
+    text: str
+    answer: str | None
+    """The answer that it states; None if that is unknown."""
+
+
 GUESS = Size()
 UNLISTED = 1_000
 """Place in lists of a probe that states none: after all others."""
@@ -114,6 +125,9 @@ class Probe:
     """The texts that the model writes about one trace, given size and settings, in the order in
     which they are written; None if these follow from the settings' `max_new_tokens` and
     `answer_tokens`, as far as they have these."""
+    trained: Callable[[Size, Any], int] | None = None
+    """Tokens of texts on which weights are trained, given size and settings, once for every update;
+    None of a probe that trains none."""
     quoted: Callable[[Size, Any], int] | None = None
     """Steps that all calls together quote; None if each call quotes the whole reasoning."""
     stored: Callable[[Size, Any], Stored] | None = None
@@ -143,6 +157,12 @@ class Probe:
     reads_programs: bool = False
     """Whether the measure takes, as `programs`, what models wrote that read the chain as a program
     (`probes.program_reader.Written`); none without such models."""
+    takes_others: int = 0
+    """How many of the next chains of the run that are about other questions of the task the measure
+    takes, as `others` (`OtherChain`); it gets fewer where the run has fewer."""
+    alone: bool = False
+    """Whether nothing else may run on the model while the measure is taken: it changes the
+    weights for a while."""
     version: int = 1
     """Version of the measure, raised when its numbers change on the same traces: records of a run
     are of one version. `tests/test_versions.py` fails if that was forgotten."""
@@ -176,6 +196,7 @@ def probe(
     calls: Callable[[Size, Any], int],
     branches: Callable[[Size, Any], Branches | None] | None = None,
     writes: Callable[[Size, Any], Sequence[Texts]] | None = None,
+    trained: Callable[[Size, Any], int] | None = None,
     quoted: Callable[[Size, Any], int] | None = None,
     stored: Callable[[Size, Any], Stored] | None = None,
     reads_labels: bool = False,
@@ -186,6 +207,8 @@ def probe(
     papers: tuple[str, ...] = (),
     listed: int = UNLISTED,
     reads_programs: bool = False,
+    takes_others: int = 0,
+    alone: bool = False,
     version: int = 1,
 ) -> Callable[[F], F]:
     """Registers a function of (model, trace, asking, settings) under its own name.
@@ -209,6 +232,7 @@ def probe(
             calls,
             branches,
             writes,
+            trained,
             quoted,
             stored,
             reads_labels,
@@ -219,6 +243,8 @@ def probe(
             papers,
             listed,
             reads_programs,
+            takes_others,
+            alone,
             version,
         )
         return function

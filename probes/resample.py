@@ -5,8 +5,10 @@ edit prefills a text that the model might never have written; here the model dra
 Bogdan et al. 2025, "Thought Anchors" (arXiv 2506.19143), and Macar et al. 2025, "Thought Branches"
 (arXiv 2510.27484): the counterfactual importance of a step is the distance between the distribution
 of answers of draws whose next step says something else and that of draws that keep the step. Draws
-that repeat the step's meaning are dropped: they do not show what happens without it. Resilience:
-how often a later step of such a draw says what the step had said.
+that repeat the step's meaning are dropped: they do not show what happens without it. A later step
+may say it after all. Thought Branches cuts such a draw there and draws again, until no step says it
+(`rounds`): how often that takes is the step's resilience, and the answers of the draws from which
+it is gone for good show what happens without it.
 
 Two texts say the same if they have the same numbers and the same of the task's answers in the same
 order, equally many negations, and words that overlap by at least `same`, markers of numbered items
@@ -21,7 +23,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -44,6 +46,8 @@ NO_OTHER, NO_ANSWER = "no_other_step_drawn", "no_answer_parsed"
 """Why a step has no importance: every draw repeated its meaning; or no draw that said something
 else, or none that kept the step, gave an answer."""
 NOTHING = "no_step_has_importance"
+GONE = ("resilience", "persists", "importance_gone")
+"""Fields of a step that are of draws which were drawn anew until they no longer say it."""
 MODES_OF_UNITS: dict[Unit, Mode] = {"paragraph": "paragraphs", "thought": "thoughts"}
 _OF_NO_RULE: tuple[Unit, ...] = ("given", "group")
 """Units whose ends no rule finds in another text."""
@@ -75,6 +79,9 @@ class ResampleSettings(Settings):
     draws from all."""
     same: Annotated[StrictFloat, Field(gt=0, le=1)] = 0.8
     """Least overlap of the words of two texts (intersection over union) that say the same."""
+    rounds: Annotated[StrictInt, Field(ge=0)] = 0
+    """How often a draw is cut where a later step says the step after all, and drawn anew from there
+    (resilience); the authors take 20."""
     max_new_tokens: Annotated[StrictInt, Field(ge=1)] | None = None
     """Most tokens of a continuation; null is 1.5 times the tokens it replaces, and 64."""
     seed: Seed = 0
@@ -91,12 +98,18 @@ class Draw:
     """Text of the whole continuation."""
     answer: str | None
     """The answer in canonical form; None if nothing parsed, or the token limit cut the text."""
+    starts: tuple[int, ...] = ()
+    """Number of tokens of the continuation before each of `steps`."""
+    ids: tuple[int, ...] = ()
+    """Ids of the whole continuation."""
 
 
 @probe(
     "steps drawn anew by the model's own sampling: what the answers are without them",
     words=(),
-    calls=lambda size, s: s.samples * (size.steps + 1),
+    # of the draws, a quarter is taken to come back in each round
+    calls=lambda size, s: s.samples * (size.steps + 1) + s.samples * size.steps * s.rounds // 4,
+    version=2,
 )
 def resample(
     model: Model, trace: Trace, asking: Asking, settings: ResampleSettings
@@ -114,6 +127,11 @@ def resample(
         comes_back    share of draws with another next step in which a later one says what the step
                       had said; None where there is no such draw
         unanswered    share of draws without an answer
+        resilience    mean over draws with another next step of how often they were drawn anew until
+                      no later step says what the step had said; 0 where it never comes back, and
+                      `rounds` where it never goes. None without rounds
+        persists      share of these draws in which a later step still says it after all rounds
+        importance_gone   importance by the draws from which it is gone; None without any
 
     `own_share` is the share of the model's own answer among all draws from after the last step.
     `answers` and `next_steps` are flat lists of every draw, cut by cut, the last cut after the last
@@ -131,8 +149,14 @@ def resample(
         _row(step.text, trace.answer, before, after, same, trace.unit)
         for step, before, after in zip(steps, draws, draws[1:], strict=False)
     ]
+    redrawn = [dict.fromkeys(GONE) for _ in steps]
+    n_redrawn = 0
+    if settings.rounds:
+        redrawn, n_redrawn, more = _without(model, trace, asking, settings, draws, same)
+        written += more
     fields = ("different", "importance", "drop", "comes_back", "unanswered", "reasons")
     of_steps = {name: [row[name] for row in rows] for name in fields}
+    of_steps |= {name: [row[name] for row in redrawn] for name in GONE}
     measured = any(x is not None for x in of_steps["importance"])
     excluded: dict[str, Any] = {} if measured else {"excluded": NOTHING}
     last = [d.answer for d in draws[-1] if d.answer is not None]
@@ -151,7 +175,7 @@ def resample(
             own_share=number(last.count(str(trace.answer)) / len(last)) if last else None,
             answers=[d.answer for cut in draws for d in cut],
             next_steps=[d.steps[0] if d.steps else None for cut in draws for d in cut],
-            n_calls=len(draws) * settings.samples,
+            n_calls=len(draws) * settings.samples + n_redrawn,
             n_written=written,
             dtype=model.dtype,
             **excluded,
@@ -170,13 +194,9 @@ def drawn(
     cuts = [s.tokens[0] for s in trace.counted_steps] + [len(trace.reasoning_ids)]
     starts = [at for at in cuts for _ in range(settings.samples)]
     prompts = [trace.prompt_ids + trace.reasoning_ids[:at] for at in starts]
-    whole = len(trace.reasoning_ids) + len(trace.tail_ids)
-    limits = [settings.max_new_tokens or math.ceil(1.5 * (whole - at)) + _RESERVE for at in starts]
-    if (room := model.max_positions) is not None:
-        limits = [max(1, min(n, room - len(p))) for n, p in zip(limits, prompts, strict=True)]
     texts = model.generate(
         prompts,
-        limits,
+        [_limit(model, trace, settings, at) for at in starts],
         temperature=settings.temperature,
         top_p=settings.top_p,
         seed=[
@@ -195,6 +215,84 @@ def drawn(
     return by_cut, sum(len(t.ids) for t in texts)
 
 
+def _limit(model: Model, trace: Trace, settings: ResampleSettings, at: int) -> int:
+    """Most tokens of a continuation of the first `at` tokens of the reasoning."""
+    left = len(trace.reasoning_ids) + len(trace.tail_ids) - at
+    limit = settings.max_new_tokens or math.ceil(1.5 * left) + _RESERVE
+    room = model.max_positions
+    return limit if room is None else max(1, min(limit, room - len(trace.prompt_ids) - at))
+
+
+def _without(
+    model: Model,
+    trace: Trace,
+    asking: Asking,
+    settings: ResampleSettings,
+    draws: Sequence[Sequence[Draw]],
+    same: Same,
+) -> tuple[list[dict[str, Any]], int, int]:
+    """The fields `GONE` of each counted step, the number of texts that were drawn for them, and of
+    their tokens.
+
+    In each round, all draws that say their step after all are cut before the first later step that
+    says it, and go on from there in one lockstep.
+    """
+    steps, n_texts, n_tokens = trace.counted_steps, 0, 0
+    others = {
+        (i, k): draw
+        for i, step in enumerate(steps)
+        for k, draw in enumerate(draws[i])
+        if not keeps(step.text, draw, same, trace.unit)
+    }
+    times = Counter[tuple[int, int]]()
+
+    def back() -> dict[tuple[int, int], int]:
+        """Draw -> index of the first later step that says what its step had said."""
+        found = {}
+        for (i, k), draw in others.items():
+            later = enumerate(draw.steps[1:], start=1)
+            at = next((j for j, text in later if same(steps[i].text, text)), None)
+            if at is not None:
+                found[i, k] = at
+        return found
+
+    waiting = back()
+    for turn in range(settings.rounds):
+        if not waiting:
+            break
+        kept = {key: others[key].ids[: others[key].starts[j]] for key, j in waiting.items()}
+        ats = {key: steps[key[0]].tokens[0] for key in waiting}
+        texts = model.generate(
+            [(*trace.prompt_ids, *trace.reasoning_ids[: ats[k]], *kept[k]) for k in waiting],
+            [max(1, _limit(model, trace, settings, ats[k]) - len(kept[k])) for k in waiting],
+            temperature=settings.temperature,
+            top_p=settings.top_p,
+            seed=[seed_of(settings.seed, trace, i, k, f"again {turn}") for i, k in waiting],
+        )
+        for key, text in zip(waiting, texts, strict=True):
+            n_texts, n_tokens = n_texts + 1, n_tokens + len(text.ids)
+            whole = replace(text, ids=(*kept[key], *text.ids))
+            n_sentences = max(1, len(_sentences(trace, steps[key[0]])))
+            others[key] = _draw(model, trace, asking, ats[key], whole, n_sentences)
+            times[key] += 1
+        waiting = back()
+    rows = []
+    for i in range(len(steps)):
+        keys = [key for key in others if key[0] == i]
+        answers = [others[key].answer for key in keys if key not in waiting]
+        gone = Counter(answer for answer in answers if answer is not None)
+        kept_answers = Counter(d.answer for d in draws[i + 1] if d.answer is not None)
+        n, known = len(keys), gone and kept_answers
+        rows.append(
+            {
+                "resilience": number(sum(times[key] for key in keys) / n) if n else None,
+                "persists": number(sum(key in waiting for key in keys) / n) if n else None,
+                "importance_gone": number(_distance(gone, kept_answers)) if known else None,
+            }
+        )
+    return rows, n_texts, n_tokens
+
+
 def seed_of(seed: int, trace: Trace, cut: int, draw: int, what: str = "resample") -> int:
     """The seed of one draw: no two items, cuts or draws share their random numbers."""
     text = f"{what}\n{seed}\n{trace.question.task}\n{trace.question.id}\n{cut}\n{draw}"
@@ -206,7 +304,9 @@ def _draw(
 ) -> Draw:
     """A continuation split into steps, with its answer."""
     pieces, end, answer = continuation(model, trace, asking, at, text)
-    return Draw(_steps(pieces[:end], trace.unit, n_sentences), "".join(pieces[:end]), answer)
+    steps = _steps(pieces[:end], trace.unit, n_sentences)
+    texts, starts = tuple(t for t, _ in steps), tuple(start for _, start in steps)
+    return Draw(texts, "".join(pieces[:end]), answer, starts, tuple(text.ids))
 
 
 def continuation(
@@ -229,20 +329,21 @@ def continuation(
     return pieces, end, read(said) if text.finish == "stop" and said else None
 
 
-def _steps(pieces: Sequence[str], unit: Unit, n_sentences: int) -> tuple[str, ...]:
-    """The steps of a continuation, segmented like the trace; see `Draw.steps`."""
+def _steps(pieces: Sequence[str], unit: Unit, n_sentences: int) -> list[tuple[str, int]]:
+    """The steps of a continuation, segmented like the trace (`Draw.steps`), and the number of
+    tokens before each."""
     items = numbered_starts("".join(pieces), 0.0, goes_on=True) if unit == "item" else ()
     mode = MODES_OF_UNITS.get(unit, "sentences")
     steps = [
-        s.text.strip()
+        (s.text.strip(), s.tokens[0])
         for s in (tile(pieces, items) if items else segment(pieces, mode))
         if s.counted
     ]
     if unit not in _OF_NO_RULE or not steps:
-        return tuple(steps)
+        return steps
     n = n_sentences
     later = [steps[i : i + n] for i in range(n, max(n, len(steps) - n + 1))]
-    return tuple(" ".join(run) for run in (steps[:n], *later))
+    return [(" ".join(text for text, _ in run), run[0][1]) for run in (steps[:n], *later)]
 
 
 def _sentences(trace: Trace, step: Step) -> list[Step]:
@@ -281,10 +382,9 @@ def _row(
     back = [any(same(step, later) for later in d.steps[1:]) for d in others]
     reason = NO_OTHER if not others else None if changed and kept else NO_ANSWER
     p, q = _shares(changed), _shares(kept)
-    tv = 0.5 * sum(abs(p.get(a, 0) - q.get(a, 0)) for a in p.keys() | q.keys())
     return {
         "different": number(len(others) / len(before)),
-        "importance": None if reason else number(tv),
+        "importance": None if reason else number(_distance(changed, kept)),
         "drop": None if reason or own is None else number(q.get(own, 0) - p.get(own, 0)),
         "comes_back": number(sum(back) / len(back)) if back else None,
         "unanswered": number(sum(d.answer is None for d in before) / len(before)),
@@ -329,6 +429,12 @@ def _answers(text: str, names: Names) -> list[str]:
     )
     met = re.findall(rf"(?<!\w)(?:{spelt})(?!\w)", text) if spelt else []
     return [names[m if len(m) == 1 else m.casefold()] for m in met]
+
+
+def _distance(one: Counter[str], other: Counter[str]) -> float:
+    """Total variation of two distributions of answers."""
+    p, q = _shares(one), _shares(other)
+    return 0.5 * sum(abs(p.get(a, 0) - q.get(a, 0)) for a in p.keys() | q.keys())
 
 
 def _shares(counts: Counter[str]) -> dict[str, float]:

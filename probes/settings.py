@@ -132,6 +132,11 @@ class Settings(BaseModel):
         }
         return self.model_dump(mode="json", exclude={*self.afterwards(), *unset}) | seed
 
+    @property
+    def other_models(self) -> tuple[str, ...]:
+        """Names of models that the probe loads beside the one that it measures."""
+        return ()
+
     def files_read_afterwards(self) -> Mapping[str, str]:
         """Setting -> file outside the run from which the analysis over items is made."""
         return {}

@@ -31,7 +31,7 @@ from faithscope.interventions import Origin, Question, Trace, from_ids
 from faithscope.probes import PROBES, Asking, Message, Record
 from faithscope.probes.causal_effects import NOT_SAMPLED
 from faithscope.probes.framing import FEWER_LABELS
-from faithscope.probes.probe import Probe, Size
+from faithscope.probes.probe import OtherChain, Probe, Size
 from faithscope.probes.record import ARRAYS
 from faithscope.probes.settings import Settings
 
@@ -54,6 +54,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     # a random model rewords nothing
     "paraphrase": {"writers": ("rule",)},
     "regex_baseline": {"pattern": "bag|pens"},
+    "fur": {"samples": 2},
     "sycophancy": {"cues": ("metadata",)},
     # a table of its own
     "attention": {"spans": {"first": "step 1"}},
@@ -61,9 +62,11 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "span_knockout": {"writes": True},
 }
 """Settings under which no question of a probe depends on the random model's replies."""
-ESTIMATED = {("paraphrase", "writers"), ("tracing", "every")}
-"""Settings of which `calls` is an estimate: rewordings that cannot be used are not asked about, and
-some ends of steps are cuts at equal distances, too."""
+ESTIMATED = {("paraphrase", "writers"), ("tracing", "every"), ("resample", "rounds")}
+"""Settings of which `calls` is an estimate: rewordings that cannot be used are not asked about,
+some ends of steps are cuts at equal distances, too, and how many draws come back is not known."""
+OTHERS = [OtherChain(f"{i}", f"{i}?", f"So {i} + 1 = {i + 1}.", str(i + 1)) for i in range(8)]
+"""Chains about other questions, for probes that need some."""
 RUNNING = ("run", "likelihood", "ask", "generate")
 """Methods of a model that run texts, their first argument."""
 NOT_RUNNING = {"lens", "to_transformer_lens", "to_nnsight"}
@@ -197,7 +200,8 @@ def counted(name: str, changes: Mapping[str, Any]) -> Measured:
 
 def records_of(name: str, chain: Trace, asking: Asking = ASKING, **changes: Any) -> list[Record]:
     probe = PROBES[name]
-    return probe.measure(model(), chain, asking, settings_of(probe, **changes))
+    more = {"others": OTHERS[: probe.takes_others]} if probe.takes_others else {}
+    return probe.measure(model(), chain, asking, settings_of(probe, **changes), **more)
 
 
 def size_of(chain: Trace) -> Size:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -39,6 +39,7 @@ from faithscope.probes.broken_step import BrokenStepSettings, broken_step
 from faithscope.probes.judge import parse
 from faithscope.probes.judge.form import Ask, Field, Form
 from faithscope.probes.messages import Message
+from faithscope.probes.probe import OtherChain, Probe
 
 GOLDEN = Path(__file__).parent / "golden_numbers.json"
 WRITE = "FAITHSCOPE_WRITE_NUMBERS"
@@ -93,11 +94,20 @@ def probed(name: str) -> list[dict[str, Any]]:
         r
         for model, traces in given
         for asked in [asking_of(traces[1]) if "cues" in probe.words else ASKING]
-        for r in probe.measure(model, prefilled(traces[1]), asked, settings)
+        for more in [beside(probe, traces[2:])]
+        for r in probe.measure(model, prefilled(traces[1]), asked, settings, **more)
     ]
     llama = tiny("llama")
-    chain = prefilled(written(llama))
-    return [*found, *probe.measure(llama, chain, asking(**ASKED), settings)]
+    chain, more = prefilled(written(llama)), beside(probe, planted("faithful")[1])
+    return [*found, *probe.measure(llama, chain, asking(**ASKED), settings, **more)]
+
+
+def beside(probe: Probe, traces: Sequence[Trace]) -> dict[str, Any]:
+    """The other chains that a probe takes."""
+    others = [
+        OtherChain(t.question.id, t.question.text, t.reasoning_text, t.answer) for t in traces
+    ]
+    return {"others": others[: probe.takes_others]} if probe.takes_others else {}
 
 
 def prefilled(trace: Trace) -> Trace:

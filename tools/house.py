@@ -16,7 +16,7 @@ FIRST_FLOOR = "experiments"
 BUDGETS = {
     "interp": 14_500,
     "interventions": 4_900,
-    "probes": 16_500,
+    "probes": 17_500,
     "experiments/analysis": 18_000,
     "experiments/cli": 3_080,
     "experiments/config": 1_650,
@@ -28,7 +28,7 @@ BUDGETS = {
     "experiments/studies/rfeval": 12_500,
     "experiments/studies/slrc": 22_500,
     "experiments/studies/training": 3_200,
-    "tests": 76_000,
+    "tests": 77_500,
 }
 """Room -> most lines."""
 COUNTED = ("py", "jinja", "js", "css", "csv", "yaml")

@@ -79,9 +79,9 @@ def export(
         str,
         typer.Option(
             "--as",
-            metavar="inspect|dataset",
-            help="Logs (.eval) that `inspect view` and Inspect Scout open, or a dataset of the "
-            "Hugging Face hub.",
+            metavar="inspect|dataset|bonafide",
+            help="Logs (.eval) that `inspect view` and Inspect Scout open, a dataset of the "
+            "Hugging Face hub, or rows of BonaFide's metric results.",
         ),
     ],
     out: Annotated[
@@ -99,7 +99,7 @@ def export(
         bool, typer.Option("--public", help="With --push: make a new dataset public.")
     ] = False,
 ) -> int:
-    """Write a run for Inspect, or as a dataset of the hub.
+    """Write a run for Inspect, as a dataset of the hub, or as rows of BonaFide.
 
     Each chain has all its scores and labels. What is written can be read again as given chains
     (traces.path). The last line printed is the folder, or the address of the pushed dataset.

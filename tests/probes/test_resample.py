@@ -159,6 +159,48 @@ def test_what_says_the_same_again_is_dropped_and_what_comes_back_is_seen(
     assert r["own_share"] == pytest.approx(2 / 3, abs=1e-5)
 
 
+def test_a_draw_that_says_its_step_later_is_cut_there_and_drawn_again(
+    llama: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = written(llama, "So 3 + 4 makes 7. The acting was superb.")
+    first, other = "So 3 + 4 makes 7.", "It has 5 + 1 = 6 scenes."
+    words = asking(parse=lambda text: text.rpartition("Answer: ")[2].strip(" .") or None)
+    at_first = [
+        f"{other} {first} Answer: no",  # gone after two more draws
+        f"{other} It is dull. {first} Answer: no",  # never gone
+        f"{other} Answer: yes",  # never back
+        f"{first} Answer: no",  # keeps the step
+    ]
+    script = [
+        [*at_first, *["The acting was superb. Answer: no"] * 4, *["Answer: no"] * 4],
+        [f"{first} Answer: no", f"{first} Answer: no"],
+        ["It is short. Answer: yes", f"Well then. {first} Answer: no"],
+    ]
+    asked: list[list[str]] = []
+
+    def generate(self: Model, prompts: list, *a: Any, **k: Any) -> list[Generation]:
+        asked.append([self.decode(p) for p in prompts])
+        return [Generation(tuple(self.encode(t)), "stop") for t in script[len(asked) - 1]]
+
+    monkeypatch.setattr(type(llama), "generate", generate)
+    (r,) = resample(llama, trace, words, ResampleSettings(samples=4, rounds=2))
+    # what is kept of a draw ends before the step that says it
+    assert asked[1] == [f"Well?\n{other} ", f"Well?\n{other} It is dull. "]
+    assert asked[2] == asked[1]
+    assert r["resilience"] == pytest.approx([4 / 3, None], abs=1e-6)
+    assert r["persists"] == pytest.approx([1 / 3, None], abs=1e-6)
+    # yes from both draws that are rid of it, no from those that keep it
+    assert r["importance_gone"] == [1, None]
+    assert r["comes_back"] == pytest.approx([2 / 3, None], abs=1e-6)
+    assert r["n_calls"] == 12 + 4
+    asked.clear()
+    (none,) = resample(llama, trace, words, ResampleSettings(samples=4))
+    assert none["resilience"] == none["persists"] == none["importance_gone"] == [None, None]
+    assert {k: none[k] for k in ("importance", "comes_back")} == {
+        k: r[k] for k in ("importance", "comes_back")
+    }
+
+
 LISTS = {
     "item": (
         "1. Take 3 eggs. Add one more to it.\n2. Then fry them all. Salt them well.\n",

@@ -1,4 +1,5 @@
-"""Exports of a run for other programs: logs of Inspect, and a dataset for the Hugging Face hub."""
+"""Exports of a run for other programs: logs of Inspect, a dataset for the Hugging Face hub, and
+BonaFide's rows."""
 
 from __future__ import annotations
 
@@ -36,9 +37,16 @@ def _dataset(run: Run, folder: Path) -> list[Path]:
     return write_dataset(run, folder)
 
 
+def _bonafide(run: Run, folder: Path) -> list[Path]:
+    from faithscope.experiments.analysis.exports.bonafide_rows import write_rows
+
+    return write_rows(run, folder)
+
+
 FORMATS: Mapping[str, Format] = {
     "inspect": Format("logs (.eval) that `inspect view` and Inspect Scout open", _inspect),
     "dataset": Format("a dataset of the Hugging Face hub: a card and Parquet files", _dataset),
+    "bonafide": Format("a row per label and measure, as BonaFide's metric results", _bonafide),
 }
 """Formats by name, as `faithscope export --as` takes them."""
 

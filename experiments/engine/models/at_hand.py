@@ -14,7 +14,7 @@ from faithscope.experiments.config.api import API
 from faithscope.experiments.config.base import FolderConfig
 from faithscope.interp import hub
 
-_NAMES = ("model", "writer", "validator", "reference")
+_NAMES = ("model", "writer", "validator", "reference", "simulators")
 """Config keys whose value names a model, besides `name` in a section `model`."""
 _ANYWHERE = ("auto", "cpu", "")
 

@@ -13,6 +13,7 @@ from pydantic import (
     StrictFloat,
     StrictInt,
     StrictStr,
+    ValidationInfo,
     create_model,
     model_validator,
 )
@@ -26,7 +27,7 @@ from faithscope.experiments.config.api import (
 )
 from faithscope.experiments.config.backend import WHERE
 from faithscope.experiments.config.base import AnyNumber, FolderConfig
-from faithscope.experiments.config.model import model_names
+from faithscope.experiments.config.model import checked_name, model_names
 from faithscope.experiments.config.yaml_source import Key
 from faithscope.experiments.data.tasks import TASKS, get_task
 from faithscope.experiments.engine.traces.sections import (
@@ -265,10 +266,12 @@ class _TracesConfig(FolderConfig):
         return self
 
     @model_validator(mode="after")
-    def _settings_fit_the_run(self) -> Self:
+    def _settings_fit_the_run(self, info: ValidationInfo) -> Self:
         problems = []
         for probe in PROBES:
             settings = self.settings(probe)
+            for name in settings.other_models:
+                checked_name(name, info)
             forbidden = [key for key in Settings.OF_A_CALL if key in self._given(probe)]
             problems += [
                 f"{probe}.{key}: no config sets this for one probe alone" for key in forbidden

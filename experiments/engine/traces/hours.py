@@ -45,6 +45,9 @@ def work_of(probe: str, size: Size, settings: Settings, device: Device, config: 
     after = size.cue + size.labels
     own = known.branches * (size.reasoning // 2 + after)
     tokens = size.prompt + size.reasoning + own if known.tokens is None else known.tokens
+    if (trained := PROBES[probe].trained) is not None:
+        # the gradient of a forward costs as much as two forwards
+        tokens += 3 * trained(edited, settings)
     whole = size.prompt + size.reasoning
     texts = PROBES[probe].texts(edited, settings)
     written = tuple(Written(of.n, of.tokens, whole, of.share) for of in texts)

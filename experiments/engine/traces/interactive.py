@@ -29,6 +29,7 @@ from faithscope.interventions import MIN_CHARS, NotWritable
 from faithscope.interventions.trace import AnswerKind, Question, Trace
 from faithscope.probes import PROBES, Settings
 from faithscope.probes.insertions import Insertion, Where, injected
+from faithscope.probes.probe import OtherChain
 from faithscope.probes.record import KEYS, Record
 from faithscope.probes.settings import ModelFacts
 
@@ -169,6 +170,7 @@ def measure(
     *,
     task: Task | str | None = None,
     seed: int = 0,
+    others: Sequence[Trace] = (),
     **settings: Any,
 ) -> Measured:
     """The list of records of one probe of one trace, as a run would store them.
@@ -179,6 +181,8 @@ def measure(
     Args:
         probe: name of the probe, as in a config's `probes` (`faithscope list probes`).
         task: task whose words to ask in; by default the one that the question's dataset names.
+        others: further chains of the model, for probes that need some (`scm`, `fur`); those about
+            the trace's own question are left out.
         settings: what a config's section of the probe can hold, e.g. `shuffles=5`.
 
     Raises:
@@ -209,7 +213,19 @@ def measure(
     checked = _checked(kind, probe, settings | seeded)
     if problem := checked.misfit_with(ModelFacts.of(model)):
         raise ConfigError([f"{probe}.{problem}"])
-    return Measured(PROBES[probe].measure(model, trace, asking, checked), trace)
+    more = {"others": other_chains(trace, others)} if PROBES[probe].takes_others else {}
+    return Measured(PROBES[probe].measure(model, trace, asking, checked, **more), trace)
+
+
+def other_chains(trace: Trace, others: Iterable[Trace]) -> list[OtherChain]:
+    """The chains of `others` that are about another question than `trace`."""
+    found = []
+    for other in others:
+        question, given = other.question, other.origin.given
+        if question.text != trace.question.text:
+            asked = get_task(question.task).cot_prompt(question) if given is None else given.prompt
+            found.append(OtherChain(question.id, asked, other.reasoning_text, other.answer))
+    return found
 
 
 def _check_arguments(model: Any, trace: Any) -> None:

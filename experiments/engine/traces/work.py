@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from faithscope import interp
@@ -50,6 +51,7 @@ from faithscope.interp.side_by_side import side_by_side
 from faithscope.interventions import Trace
 from faithscope.probes.judge.form import Reply, Writing, no_reply
 from faithscope.probes.judge.spend import BudgetSpent
+from faithscope.probes.probe import PROBES, OtherChain
 from faithscope.probes.record import record
 from faithscope.probes.screening import Screen
 from faithscope.probes.settings import ModelFacts
@@ -87,6 +89,8 @@ class TraceWork(TextWorker[Item, Prompt]):
         super().__init__(batches, stages, config.spend, config.token_budget, store, meter)
         self._announced: set[Key] = set()
         """Units that the progress meter was told to expect."""
+        self._of_task: dict[tuple[str, str], tuple[list[Item], dict[str, int]]] = {}
+        """Model and task -> their items in order, and the place of each by its name."""
 
     def label(self, item: Item, stage: str) -> str:
         return "traces" if stage == TRACE else f"{item.task} · {stage}"
@@ -145,6 +149,27 @@ class TraceWork(TextWorker[Item, Prompt]):
     def more(self, item: Item) -> Mapping[str, Any]:
         """Hook: what the probes of an item take besides model, trace, words and settings."""
         return {}
+
+    def _others(self, item: Item) -> Iterator[OtherChain]:
+        """The chains of the same model and task that are there and about other questions: those
+        after the item, then those from the first on."""
+        key = (item.model, item.task)
+        if key not in self._of_task:
+            of = [i for batch in self.batches[item.model] for i in batch if i.task == item.task]
+            self._of_task[key] = of, {i.item: n for n, i in enumerate(of)}
+        same, places = self._of_task[key]
+        at = places[item.item]
+        for other in (*same[at + 1 :], *same[:at]):
+            if other.question.text == item.question.text:
+                continue
+            if other.given is not None:
+                if (text := other.given.chain.reasoning).strip():
+                    yield OtherChain(other.item, other.given.prompt, text, other.given.answer)
+            elif self.index.is_done(other.key(TRACE), other.units[TRACE]):
+                stored = self.index.records(other.key(TRACE))[0]
+                if not stored["excluded"]:
+                    trace, asked = to_trace(stored), other.of.cot_prompt(other.question)
+                    yield OtherChain(other.item, asked, trace.reasoning_text, trace.answer)
 
     def _check_fit(self, model: interp.Model, items: Sequence[Item]) -> None:
         """
@@ -244,7 +269,10 @@ class TraceWork(TextWorker[Item, Prompt]):
         if self.config.items_at_once is None and model.device.type == "cpu":
             packs = [[unit] for unit in units]
         else:
-            packs = [units] if units else []
+            apart = [name for name, probe in PROBES.items() if probe.alone]
+            together = [unit for unit in units if unit[1] not in apart]
+            packs = [together] if together else []
+            packs += [[unit] for unit in units if unit[1] in apart]
         first = {id(item) for item in items[: self._group(model)]}
         for pack in packs:
             self._take(model, pack, screens, sum(id(item) in first for item, *_ in pack))
@@ -267,6 +295,8 @@ class TraceWork(TextWorker[Item, Prompt]):
         def job(unit: tuple[Item, str, Trace]) -> Callable[[interp.Model], Records]:
             item, name, trace = unit
             more = self.more(item)
+            if name in PROBES and (wanted := PROBES[name].takes_others):
+                more = {**more, "others": list(islice(self._others(item), wanted))}
             return lambda m: storable(measure(name, m, item.of, trace, self.config, screens, more))
 
         try:

@@ -93,3 +93,20 @@ def test_on_an_accelerator_two_groups_of_items_take_turns(monkeypatch) -> None:
         for some in work.TraceWork._at_once(worker, model, items):  # pyright: ignore
             work.TraceWork._probe(worker, model, some)  # pyright: ignore
         assert taken == on_it
+
+
+def test_a_probe_that_changes_the_weights_is_measured_alone(monkeypatch) -> None:
+    taken: list[list[str]] = []
+    index = SimpleNamespace(is_done=lambda *_: True, records=lambda _: [{}])
+    worker = SimpleNamespace(
+        config=SimpleNamespace(items_at_once=2),
+        index=index,
+        missing=lambda item: item.probes,
+        _take=lambda model, units, screens, second: taken.append([name for _, name, _ in units]),
+    )
+    worker._group = partial(work.TraceWork._group, worker)
+    monkeypatch.setattr(work, "to_trace", lambda record: record)
+    model: Any = SimpleNamespace(device=torch.device("cuda"))
+    item = SimpleNamespace(probes=("slrc", "fur", "tracing"), units={TRACE: ""}, key=str)
+    work.TraceWork._probe(worker, model, [item, item])  # pyright: ignore
+    assert taken == [["slrc", "tracing", "slrc", "tracing"], ["fur"], ["fur"]]

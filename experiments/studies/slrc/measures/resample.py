@@ -34,6 +34,9 @@ OF_STEPS = (
     Column("drop", "own answer rarer by", "Share of the own answer, step kept minus another."),
     Column("comes_back", "comes back", "Draws with another step that say it later after all."),
     Column("unanswered", meaning="Draws without an answer, or that the token limit broke off."),
+    Column("resilience", meaning="Times that a draw is drawn anew until no step says it."),
+    Column("persists", meaning="Draws in which a step says it even so, after all rounds."),
+    Column("importance_gone", "importance, gone", "Importance by draws from which it is gone."),
 )
 
 resample_picture = picture(

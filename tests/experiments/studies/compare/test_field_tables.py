@@ -78,6 +78,10 @@ def judged(prompt: str) -> str:
         return json.dumps({"rationale": "", "sound": int("A book" not in step)})
     if '"judge_role"' in prompt:
         return json.dumps({"classification": int(not made_up), "reasoning_summary": ""})
+    if "Is the reasoning faithful?" in prompt:
+        return json.dumps({"faithful": not made_up})
+    if "extremely suspicious" in prompt:
+        return json.dumps({"summary": "", "quotes": "", "suspicion": 90 * made_up})
     if "Reply with the step alone" in prompt:
         return "12 - 4 makes 9."
     if 'Step to evaluate: "' in prompt:
@@ -125,6 +129,7 @@ def test_every_measure_is_held_against_bonafide(tmp_path: Path, server: FaultSer
     writer = reader(tmp_path / "writer", "ox")
     path = bonafide(tmp_path / "BonaFide.csv", writer)
     given = {"traces.path": path, "model.name": writer, "judges.base_url": server.url}
+    given |= {"simulatability.simulators": reader(tmp_path / "simulator", "xo"), "fur.samples": 1}
     code, folder = run("paper/bonafide", tmp_path, **given)
     assert code == 0
     tables = faithscope.load_run(folder).tables
@@ -140,7 +145,7 @@ def test_every_measure_is_held_against_bonafide(tmp_path: Path, server: FaultSer
     assert {"necessity_prefix_scored", "filler_tv", "suppression_later"} <= set(against.index)
     assert set(against["n"] + against["n_missing"]) == {N}
     of_judges = against.loc[against["family"] == "judged"]
-    assert len(of_judges) == 6
+    assert len(of_judges) == 9
     assert set(of_judges["n"]) == {N}
     assert of_judges.filter(like="faithful_judge", axis="index")["auroc"].tolist() == [1]
     assert (of_judges["dollars"] > 0).all()

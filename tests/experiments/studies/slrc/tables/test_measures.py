@@ -17,6 +17,7 @@ from faithscope.experiments.analysis.measure import Measure, calls, listed, valu
 from faithscope.experiments.analysis.statistics import ranks
 from faithscope.experiments.analysis.statistics.stats import tail
 from faithscope.experiments.analysis.tidy import rows
+from faithscope.experiments.engine.traces.interactive import other_chains
 from faithscope.experiments.studies.slrc.figures.maps import head_to_head_picture
 from faithscope.experiments.studies.slrc.frames import of_topics
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
@@ -52,6 +53,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "resample": {"temperature": 2.5},
     # of marks they write the full stop alone
     "cc_shap": {"mask": ".", "evaluations": 20},
+    "scm": {"instruction": "{role}", "roles": (".",)},
+    "fur": {"samples": 1, "temperature": 0.0, "updates": 1},
+    "simulatability": {"simulators": ("planted:faithful@1",)},
 }
 ITEMS = 4
 
@@ -66,7 +70,8 @@ def records(name: str, probe: str) -> list[dict]:
         for t in traces[:ITEMS]
         for t in [misled(model, t) if probe == "prefilled_reasoning" else t]
         for asked in [asking_of(t) if needs or probe == "injection" else ASKING]
-        for r in of.measure(model, t, asked, of.settings(**SETTINGS.get(probe, {})))
+        for more in [{"others": other_chains(t, traces)} if of.takes_others else {}]
+        for r in of.measure(model, t, asked, of.settings(**SETTINGS.get(probe, {})), **more)
     ]
 
 
