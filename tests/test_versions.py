@@ -197,6 +197,8 @@ def plain(value: Any) -> Any:
         return {str(k): plain(v) for k, v in value.items() if not str(k).startswith(RANKED)}
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
+    if isinstance(value, str) and os.path.isabs(value):
+        return Path(value).name
     if isinstance(value, tuple | list):
         if len(flat := numbers(value)) > FEW:
             squares = math.fsum(x * x for x in flat)

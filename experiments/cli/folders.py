@@ -99,7 +99,7 @@ def export(
         bool, typer.Option("--public", help="With --push: make a new dataset public.")
     ] = False,
 ) -> int:
-    """Write a run for Inspect, as a dataset of the hub, or as rows of BonaFide.
+    """Write a run for Inspect, for the hub, or as rows of BonaFide.
 
     Each chain has all its scores and labels. What is written can be read again as given chains
     (traces.path). The last line printed is the folder, or the address of the pushed dataset.

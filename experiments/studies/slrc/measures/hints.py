@@ -239,8 +239,8 @@ def _in_short(tables: Mapping[str, pd.DataFrame]) -> str:
     known = of.dropna(subset=["words"])
     switched = numbers(known["n_switched"])
     said = round(float((numbers(known["words"]) * switched).sum()))
-    went = f"The answer went over to the cue in {numbers(of['n_switched']).sum():.0f} cases"
-    stated = f", and the reasoning mentions the cue in {said} of {switched.sum():.0f}"
+    went = f"The answer went over to the cue in {round(numbers(of['n_switched']).sum())} cases"
+    stated = f", and the reasoning mentions the cue in {said} of {round(switched.sum())}"
     return f"{went}{stated if len(known) else ''}."
 
 

@@ -70,7 +70,7 @@ def test_tables_5_and_6_come_back_from_reviews_that_they_determine() -> None:
         shown = ["NaN" if math.isnan(x) else f"{x + 0:.3f}" for x in agreed.loc[name]]
         # rounding leaves a negative zero in ours alone
         own = fifth.loc[name, agreed.columns]
-        assert [cell.replace("-0.000", "0.000") for cell in own] == shown
+        assert [cell.replace("−", "-").replace("-0.000", "0.000") for cell in own] == shown
         n, yes, rate, low, high = accepted.loc[name]
         row = [str(int(n)), str(int(yes)), f"{rate:.3f}", f"{low:.3f}", f"{high:.3f}"]
         assert sixth.loc[name].tolist() == row
