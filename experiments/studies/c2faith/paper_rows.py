@@ -23,7 +23,7 @@ from faithscope.experiments.analysis.tidy import (
     where,
     with_interval,
 )
-from faithscope.experiments.numerals import percent
+from faithscope.experiments.numerals import hundredths
 from faithscope.experiments.studies.c2faith.tables.coverage import COVERAGE, SCORES
 from faithscope.experiments.studies.c2faith.tables.detection import DETECTION
 from faithscope.experiments.studies.c2faith.tables.frames import PERTURBED
@@ -131,10 +131,10 @@ def _entries(
     high, low = float(of_scale["level"].max()), float(of_scale["level"].min())
     at_high, at_low = where(of_scale, level=high), where(of_scale, level=low)
     if any(of_scale["n_reference"]):
-        yield _entry(f"Cov. ρ @{percent(high)}", at_high, "spearman", GREATER)
-        yield _entry(f"Cov. bias @{percent(low)}", at_low, "bias", NEARER_ZERO)
+        yield _entry(f"Cov. ρ @{hundredths(high)}%", at_high, "spearman", GREATER)
+        yield _entry(f"Cov. bias @{hundredths(low)}%", at_low, "bias", NEARER_ZERO)
     else:
-        yield _entry(f"Cov. ρ with share kept @{percent(high)}", at_high, "spearman_kept", GREATER)
+        yield _entry(f"Cov. ρ with share kept @{hundredths(high)}%", at_high, "spearman_kept", GREATER)
 
 
 def _entry(task: str, table: pd.DataFrame, column: str, better: int, n: str = "n") -> pd.DataFrame:

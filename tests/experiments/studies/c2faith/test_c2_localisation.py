@@ -88,7 +88,7 @@ def test_what_contradicts_itself_is_counted_and_the_index_rules():
     assert row["detection_final_score"] == pytest.approx(2 / 4)
     assert row["fpr_final_score"] == 0
     told = localisation_picture(LOCALISATION.make(frame(said), how=HOW)).caption
-    assert "contradict themselves in 50.0 % of 6" in told
+    assert "contradict themselves in 50 % of 6" in told
     silent = LOCALISATION.make(frame(placed([5], [-1])), how=HOW)
     assert "final score" not in localisation_picture(silent).caption
 
