@@ -186,7 +186,7 @@ def rewritten(handler: Any) -> None:
 def spending(told: str, who: str) -> list[list[str]]:
     """The rows of one table of a summary: model, calls, tokens in and out, dollars."""
     _, _, table = told.partition(f"\n{who}  ")
-    rows = table.split("\ntokens counted")[0].splitlines()[1:]
+    rows = table.split("\ntokens are estimated")[0].splitlines()[1:]
     return [row.replace(",", "").split() for row in rows]
 
 
