@@ -476,6 +476,11 @@ def questions_of(
     """
     used: set[Path] = set()
     read = {task: _questions(config, get_task(task), cuts, used, samples) for task in config.tasks}
+    asked = [a for _, of in read.values() for a in of]
+    if config.data.group is not None and all(a.group is None for a in asked):
+        raise ConfigError(
+            [f"data.group: none of the tasks {', '.join(read)} reads rows; leave it out"]
+        )
     if config.data.path and not used:
         of_tasks = isinstance(config.data.path, Mapping)
         paths = [*config.data.path.values()] if of_tasks else [config.data.path]
@@ -485,11 +490,6 @@ def questions_of(
                 f"data.path: none of the tasks {', '.join(read)} reads {', '.join(paths)}, so that "
                 f"nothing of it would be asked; --set tasks=[{','.join(asks)}] asks what is there"
             ]
-        )
-    asked = [a for _, of in read.values() for a in of]
-    if config.data.group is not None and all(a.group is None for a in asked):
-        raise ConfigError(
-            [f"data.group: none of the tasks {', '.join(read)} reads rows; leave it out"]
         )
     return {task: questions for task, (questions, _) in read.items()}, grouped(asked, GROUP)
 

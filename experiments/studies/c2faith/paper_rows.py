@@ -134,7 +134,9 @@ def _entries(
         yield _entry(f"Cov. ρ @{hundredths(high)}%", at_high, "spearman", GREATER)
         yield _entry(f"Cov. bias @{hundredths(low)}%", at_low, "bias", NEARER_ZERO)
     else:
-        yield _entry(f"Cov. ρ with share kept @{hundredths(high)}%", at_high, "spearman_kept", GREATER)
+        yield _entry(
+            f"Cov. ρ with share kept @{hundredths(high)}%", at_high, "spearman_kept", GREATER
+        )
 
 
 def _entry(task: str, table: pd.DataFrame, column: str, better: int, n: str = "n") -> pd.DataFrame:
