@@ -193,7 +193,7 @@ def test_table_4_prints_points_and_classes():
         assert (line["Real"], line["Shuf"]) == (f"{real}.0%", f"{shuffled}.0%")
         assert (line["Gap"], line["Signal"]) == (f"{gap}.0pp", signal.lower())
     assert (small["Gap, drop"], small["Signal, drop"]) == ("–", "–")
-    assert big["Gap, drop"] == "-2.0pp"
+    assert big["Gap, drop"] == "−2.0pp"
 
 
 def test_a_run_without_the_papers_tasks_leaves_only_what_it_has():
