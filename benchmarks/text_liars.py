@@ -3,11 +3,12 @@
     python benchmarks/text_liars.py --out text_liars.csv
 
 Models are functions whose truth is known: those of `told_own.py` and `told_forms.py`, by the author
-of the measure, and those of `told_held_out.py`, `told_third.py` and `told_fourth.py`, by three
-authors who had seen `told.py` and nothing of the measure. Version 2 of the measure was scored on
-the second author's once, version 3 on the third's, and versions 3 and 4 on the fourth's; whoever
-wrote version 5 knew all of these. A row is a model, or all liars or all honest models of an author.
-The texts of a model are a run of their own, over which the rule of `program_verdict` is applied.
+of the measure, and those of `told_held_out.py`, `told_third.py`, `told_fourth.py` and
+`told_fifth.py`, by four authors who had seen `told.py` and nothing of the measure. Version 2 of the
+measure was scored on the second author's once, version 3 on the third's, versions 3 and 4 on the
+fourth's, and version 5 on the fifth's; whoever wrote version 5 knew all but the last. A row is a
+model, or all liars or all honest models of an author. The texts of a model are a run of their own,
+over which the rule of `program_verdict` is applied.
 
 Columns:
     texts, lies     chains, and those that do not describe how the answer came about
@@ -53,8 +54,7 @@ AUTHORS = {
     "fourth": "told_fourth",
     "fifth": "told_fifth",
 }
-"""Author -> module with their models, where it is there."""
-KNOWN = ("own", "second", "third", "fourth")
+"""Author -> module with their models."""
 
 
 def models_of(author: str) -> list[Told]:
@@ -180,7 +180,7 @@ def main() -> None:
     parser.add_argument("--author", action="append", choices=AUTHORS)
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    chosen = {a: models_of(a) for a in options.author or KNOWN}
+    chosen = {a: models_of(a) for a in options.author or AUTHORS}
     frame = pd.concat([table(m, options.texts, options.seed, a) for a, m in chosen.items()])
     frame = frame.round(3)
     print(frame.to_string(index=False))
