@@ -93,10 +93,29 @@ def bare_rows(axes: Sequence[Axes]) -> None:
 
 
 def name_rows(ax: Axes, names: Sequence[str]) -> None:
-    """Writes the names of the rows on the y axis."""
-    ax.set_yticks(range(len(names)), list(names))
+    """Writes the names of the rows on the y axis; long ones, as those with the folder of a model,
+    in two lines, which leave the panels more than half of the figure."""
+    figure = ax.get_figure()
+    most = math.floor(NAMED * figure.get_figwidth()) if figure else 0
+    shown = [_in_two_lines(name, most) for name in names]
+    ax.set_yticks(range(len(names)), shown)
+    if shown != [*names]:
+        ax.tick_params(axis="y", labelsize=SMALL - 1)
     ax.set_ylim(len(names) - 0.5, -0.5)
     bare_rows([ax])
+
+
+NAMED = 7
+"""Characters of the names of rows for each inch of a figure's width."""
+
+
+def _in_two_lines(name: str, most: int) -> str:
+    """A name in at most two lines of so many characters; of a longer one the beginning and the
+    end."""
+    if len(name) <= most:
+        return name
+    first, *rest = _folded(name, most)
+    return f"{first}\n{rest[0] if len(rest) == 1 else '…' + name[1 - most :]}"
 
 
 FITTING = 5

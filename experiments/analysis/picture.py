@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import itertools
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from typing import Any
 import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.transforms import Bbox
 
 from faithscope.experiments.analysis.axes import LARGE, SMALL
 from faithscope.experiments.analysis.colours import in_page
@@ -107,8 +110,26 @@ def _names(picture: Picture) -> list[str]:
 def _lay_out(figure: Figure) -> None:
     """Lays the figure out once; otherwise every saved file would repeat the layout pass."""
     if figure.get_layout_engine() is not None:
-        figure.draw_without_rendering()
+        with _fine(figure):
+            figure.draw_without_rendering()
         figure.set_layout_engine(None)
+
+
+@contextmanager
+def _fine(figure: Figure) -> Iterator[None]:
+    """A context in which letters are as wide as in drawings of lines: the pixels of a coarse raster
+    round their widths."""
+    coarse = figure.get_dpi()
+    figure.set_dpi(720)
+    yield
+    figure.set_dpi(coarse)
+
+
+def _whole(figure: Figure) -> Bbox:
+    """The figure's frame in inches, and what the layout had no room for, as long names beside an
+    axis."""
+    with _fine(figure):
+        return Bbox.union([figure.bbox_inches, figure.get_tightbbox().padded(0.02)])
 
 
 _LIGHTER = (
@@ -156,7 +177,9 @@ def _svg(picture: Picture, figure: Figure, name: str) -> str:
     file = io.StringIO()
     with mpl.rc_context(STYLE):
         _lay_out(figure)
-        figure.savefig(file, format="svg", dpi=160, transparent=True, metadata={"Date": None})
+        whole = _whole(figure)
+        of_file = {"transparent": True, "metadata": {"Date": None}, "bbox_inches": whole}
+        figure.savefig(file, format="svg", dpi=160, **of_file)
     text = file.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>", "", text, flags=re.S)
@@ -165,7 +188,7 @@ def _svg(picture: Picture, figure: Figure, name: str) -> str:
     number = itertools.count()
     text = re.sub(r'\bid="image[0-9a-f]+"', lambda _: f'id="image{next(number)}"', text)
     text = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{name}-", text)
-    width = round(figure.get_figwidth() * REM_PER_INCH, 2)
+    width = round(whole.width * REM_PER_INCH, 2)
     most, least = round(picture.zoom * width, 2), min(round(LEAST * width, 2), LEAST_REM)
     size = f"max-width: {most}rem; min-width: {least}rem"
     named = f'role="img" aria-labelledby="{picture.name}-title" fill="currentColor" style="{size}"'
