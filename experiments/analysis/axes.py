@@ -100,12 +100,12 @@ def name_rows(ax: Axes, names: Sequence[str]) -> None:
     shown = [_in_two_lines(name, most) for name in names]
     ax.set_yticks(range(len(names)), shown)
     if shown != [*names]:
-        ax.tick_params(axis="y", labelsize=SMALL - 1)
+        ax.tick_params(axis="y", labelsize=SMALL)
     ax.set_ylim(len(names) - 0.5, -0.5)
     bare_rows([ax])
 
 
-NAMED = 7
+NAMED = 8
 """Characters of the names of rows for each inch of a figure's width."""
 
 
