@@ -90,8 +90,8 @@ def test_length_is_held_against_measures_and_held_fixed() -> None:
 @pytest.mark.parametrize(
     ("row", "text"),
     [
-        ({"x": 0.5, "x_low": -0.004, "x_high": 1.0}, ".50 [.00, 1.00]"),
-        ({"x": -0.25, "x_low": -0.5, "x_high": -0.126}, "−.25 [−.50, −.13]"),
+        ({"x": 0.5, "x_low": -0.004, "x_high": 1.0}, "0.50 [0.00, 1.00]"),
+        ({"x": -0.25, "x_low": -0.5, "x_high": -0.126}, "−0.25 [−0.50, −0.13]"),
         ({"x": 0.5, "x_low": np.nan, "x_high": np.nan}, "–"),
     ],
 )

@@ -36,6 +36,7 @@ from faithscope.experiments.analysis.statistics.resampling import Bootstrap, mea
 from faithscope.experiments.analysis.statistics.stats import share
 from faithscope.experiments.analysis.textual import to_csv
 from faithscope.experiments.analysis.tidy import columns, rows
+from faithscope.experiments.numerals import decimal, p_value
 from faithscope.experiments.studies.compare.results import Compared
 
 RESULTS = Path(__file__).parents[1] / "docs/results"
@@ -264,16 +265,10 @@ def _read(name: str, title: str) -> list[dict[str, Any]]:
     return rows(pd.read_csv(path)) if path.exists() else []
 
 
-def short(value: float) -> str:
-    """A number with two decimals, and without the zero before its point."""
-    text = f"{abs(value):.2f}"
-    return ("−" if value < 0 and float(text) else "") + (text.removeprefix("0"))
-
-
 def estimate(row: dict[str, Any], name: str) -> str:
     """A number with its interval; a dash where there is none, since the number says nothing."""
     low, high = (row[f"{name}_{end}"] for end in ("low", "high"))
-    return "–" if math.isnan(low) else f"{short(row[name])} [{short(low)}, {short(high)}]"
+    return "–" if math.isnan(low) else f"{decimal(row[name])} [{decimal(low)}, {decimal(high)}]"
 
 
 def listed(words: Sequence[str]) -> str:
@@ -328,8 +323,8 @@ def kinds(name: str) -> list[str]:
     lines = []
     for r in tested:
         other = alike.get((r["one"], r["two"], r["framing"]))
-        p = "< .001" if r["p_corrected"] < 0.001 else f"{r['p_corrected']:.3f}".removeprefix("0")
-        least = short(r["detectable"])
+        p = p_value(r["p_corrected"]).removeprefix("p ").removeprefix("= ")
+        least = decimal(r["detectable"])
         of_alike = correlation(other) if other else "–"
         names = f"{code(r['measure'])}, {code(r['other'])}"
         lines.append((r["one"], r["two"], names, correlation(r), p, least, of_alike))
@@ -392,7 +387,7 @@ def families(name: str) -> list[str]:
     lines = []
     for sides, of in of_pairs.items():
         rho = [r["within"] for r in of]
-        low, middle, high = (short(float(x)) for x in np.quantile(rho, (0, 0.5, 1)))
+        low, middle, high = (decimal(float(x)) for x in np.quantile(rho, (0, 0.5, 1)))
         beyond = [r["within"] > 0 for r in of if r["discovered"]]
         more, less = str(sum(beyond)), str(len(beyond) - sum(beyond))
         lines.append((*sides, str(len(of)), span(of), f"{middle} ({low} to {high})", more, less))
@@ -423,9 +418,9 @@ def screens(name: str) -> list[str]:
     """Whether estimates of removal put the step first that exact removal does."""
     of = {r["task"]: r for r in _read(name, "estimates")}
     lines = [
-        (f"`{task}`" if task != "all" else "all", str(r["n"]), short(r["mean_steps"]),
+        (f"`{task}`" if task != "all" else "all", str(r["n"]), decimal(r["mean_steps"]),
          f"{estimate(r, 'rho')}, n {r['n_rho']}", f"{estimate(r, 'same_first')}, n {r['n']}",
-         f"{estimate(r, 'last_first')}, n {r['n']}", short(r["chance"]))
+         f"{estimate(r, 'last_first')}, n {r['n']}", decimal(r["chance"]))
         for task, r in of.items()
     ]  # fmt: skip
     head = (
@@ -461,7 +456,7 @@ def steps(name: str) -> list[str]:
         exact, cheap = sides & {*EXACT}, sides & {*CHEAP}
         if exact and cheap and not math.isnan(r["same_top"]):
             rho, same = estimate(r, "spearman"), estimate(r, "same_top")
-            of = (f"{rho}, n {r['n_items']}", f"{same}, n {r['n_tops']}", short(r["chance"]))
+            of = (f"{rho}, n {r['n_items']}", f"{same}, n {r['n_tops']}", decimal(r["chance"]))
             lines.append((code(*cheap), code(*exact), *of))
     head = ("measure", "edit", "ρ of the steps of a chain, n", "same step first, n", "chance")
     return grid(head, lines)
