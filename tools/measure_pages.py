@@ -151,7 +151,7 @@ def _ways(probe: Probe) -> Iterator[str]:
         f"`{probe.name}.{key}` is {' or '.join(f'`{value}`' for value in values)}"
         for key, values in probe.from_outside.items()
     )
-    yield f"A model behind an API can be measured, too; then {limits}."
+    yield f"A model behind an API can be measured, too{f'; then {limits}' if limits else ''}."
 
 
 def _cost(probe: Probe, measures: Sequence[Measure]) -> Iterator[str]:
