@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from chat_models import LABELS, chat
@@ -177,7 +178,7 @@ def test_a_model_behind_an_api_is_judged_by_its_replies() -> None:
         ([{"name": "a", "require": "b", "never": "x"}], "requirement"),
     ],
 )
-def test_a_rule_that_is_none_is_refused(rules: list, problem: str) -> None:
+def test_a_rule_that_is_none_is_refused(rules: Any, problem: str) -> None:
     with pytest.raises(ValidationError, match=problem.replace("(", r"\(")):
         ControllabilitySettings(rules=rules)
 
