@@ -7,10 +7,14 @@ is one in which every edit can be made, so a new probe needs no entry here.
 
 from __future__ import annotations
 
+import atexit
 import re
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +22,7 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 from tiny_models import tiny
+from tiny_nla import checkpoints
 
 from faithscope.experiments.analysis.picture import Picture, svg
 from faithscope.experiments.analysis.stored_records import Place, place_of
@@ -113,10 +118,20 @@ def trace(item: str = "q") -> Trace:
     return from_ids(question, prompt, ids, model().pieces(ids), answer=OWN, origin=origin)
 
 
+@cache
+def verbalised() -> dict[str, Any]:
+    """Settings of the probe that needs a checkpoint of its own."""
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    av, ar = checkpoints(model(), folder)
+    return {"verbaliser": str(av), "reconstructor": str(ar), "pattern": "a"}
+
+
 def settings_of(probe: Probe, **changes: Any) -> Settings:
     """A probe's settings with short texts, so that a random model does not write to its limit."""
     short = {n: 8 for n in probe.settings.of_a_config() if n.endswith("_tokens")}
-    return probe.settings(**short, **SETTINGS.get(probe.name, {}) | changes)
+    own = verbalised() if probe.name == "nla" else SETTINGS.get(probe.name, {})
+    return probe.settings(**short, **own | changes)
 
 
 def changes_of(probe: Probe) -> Iterator[dict[str, Any]]:

@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 FIRST_FLOOR = "experiments"
 BUDGETS = {
-    "interp": 14_500,
+    "interp": 14_800,
     "interventions": 4_900,
     "probes": 17_500,
     "experiments/analysis": 18_000,
