@@ -25,14 +25,14 @@ import typer
 
 from faithscope.experiments.cli import cluster, docs, folders, machine, new, reproduce, run, views
 from faithscope.experiments.cli.help import Grouped
+from faithscope.experiments.cli.usage import usage
 from faithscope.experiments.config.study import STUDIES, register_installed
 from faithscope.experiments.console import DONE, INTERRUPTED, complain
 from faithscope.experiments.files import MORE_OPEN_FILES
-from faithscope.interp.errors import UserError, did_you_mean
-from faithscope.interp.extensions import extensions, why_broken
+from faithscope.interp.errors import UserError
+from faithscope.interp.extensions import extensions
 
 _NO_MEMORY = re.compile("map segment|cannot allocate memory", re.I)
-_EXTRA = re.compile(r"unexpected extra argument\S* \((.*)\)")
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM}
 """Errors of a disk that is full or may not be written; they are reported without a traceback."""
 _TOO_MANY_FILES = f"this process may open no more files; {MORE_OPEN_FILES} and go on"
@@ -131,7 +131,7 @@ def execute(arguments: Sequence[str]) -> int:
             raise
         return complain(f"{error.filename or 'a file'}: {error.strerror}; make room or allow it")
     except typer.TyperException as error:
-        return complain(_usage(error))
+        return complain(usage(error, arguments))
     except (MemoryError, ImportError) as error:
         # Python reports a library that cannot be mapped into memory as missing
         if os.strerror(errno.EMFILE) in str(error):
@@ -143,36 +143,6 @@ def execute(arguments: Sequence[str]) -> int:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED
     return code if isinstance(code, int) else DONE
-
-
-def _usage(error: typer.TyperException) -> str:
-    """One line for a usage error of typer, with what was probably meant or where to look."""
-    context = getattr(error, "ctx", None)
-    commands = sorted(getattr(context.command, "commands", {})) if context else []
-    where = context.command_path if context else "faithscope"
-    message = " ".join(error.format_message().split()).rstrip(".")
-    option = getattr(error, "option_name", None)
-    if option and message.startswith("No such option"):
-        names = [n for p in context.command.params for n in p.opts] if context else []
-        known = [*names, "--help"]
-        if "--set" in names and "." in (key := option.lstrip("-").replace("-", "_")):
-            return f"{where}: {option!r} is no option; keys of the config: --set {key}=VALUE"
-        guess = did_you_mean(option, known) or f"; known: {', '.join(known)}"
-        return f"{where}: unknown option {option!r}{guess}"
-    extra = _EXTRA.search(message)
-    if extra and context and "--set" in [n for p in context.command.params for n in p.opts]:
-        sets = " ".join(f"--set {word}" for word in extra[1].split() if "=" in word)
-        if sets:
-            return f"{where}: {message[:1].lower()}{message[1:]}; keys of the config: {sets}"
-    if commands and message.startswith("No such command"):
-        # click may add a guess of its own after the name of the command
-        named = re.match(r"""No such command (['"])(.*?)\1""", message)
-        word = named[2] if named else message.removeprefix("No such command ").strip("'\"")
-        if problem := why_broken(word, "commands"):
-            return problem
-        guess = did_you_mean(word, commands) or f"; known: {', '.join(commands)}"
-        return f"{where}: unknown command {word!r}{guess}"
-    return f"{where}: {message[:1].lower()}{message[1:]}; see {where} --help"
 
 
 def _version(asked: bool) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from faithscope.experiments.cli.usage import not_a_config
 from faithscope.experiments.console import (
     DONE,
     FAILED_ITEMS,
@@ -20,14 +21,28 @@ from faithscope.experiments.console import (
     to_output,
 )
 from faithscope.experiments.garbage import gc_paused
+from faithscope.interp.errors import UserError
 
 commands = typer.Typer(rich_markup_mode=None)
+
+
+def _config(given: Path) -> Path:
+    """A config as it was given, once checked that it is no data file, run or measure.
+
+    Raises:
+        UserError: it is one; with the command that is meant.
+    """
+    if instead := not_a_config(str(given)):
+        raise UserError(f"{given}: {instead}")
+    return given
+
 
 Config = Annotated[
     Path,
     typer.Argument(
+        callback=_config,
         help="A YAML file, or the name of a shipped config, e.g. quickstart (faithscope list "
-        "configs)."
+        "configs).",
     ),
 ]
 Overrides = Annotated[

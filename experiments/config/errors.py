@@ -11,7 +11,8 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from faithscope.experiments.config.keys import section_at, section_of
-from faithscope.experiments.config.yaml_source import Tree, plural_path
+from faithscope.experiments.config.meant import meant, option
+from faithscope.experiments.config.yaml_source import Key, Tree, plural_path
 from faithscope.interp.errors import did_you_mean
 
 _GUESS = re.compile(r"; did you mean '([^']*)'\?")
@@ -97,8 +98,9 @@ def _lines(tree: Tree, error: Any, root: type[BaseModel], kinds: list[str]) -> l
     if kind == "extra_forbidden":
         section = section_at(root, loc[:-1])
         known = list(section.model_fields) if section else []
-        guess = _elsewhere(root, str(loc[-1])) or did_you_mean(str(loc[-1]), known)
-        guess = guess or f"; known here: {', '.join(known)}"
+        guess = _meant(tree, loc, root) or f"; known here: {', '.join(known)}"
+        if whole := _asked(tree, loc):
+            source = f"--set {tree.overridden[whole]}"
         return [f"{source}: {key}: unknown key {str(loc[-1])!r}{guess}"]
     if kind == "missing":
         return [f"{source}: {key}: missing; add {_example(loc)}"]
@@ -114,15 +116,29 @@ def _lines(tree: Tree, error: Any, root: type[BaseModel], kinds: list[str]) -> l
         message = "is an empty list; give at least one entry"
     else:
         message = f"must be {' or '.join(dict.fromkeys(kinds))}, got {value}"
+        if kind == "model_type":
+            message += _meant(tree, loc, root)
     return [f"{source}: {key}: {message}"]
 
 
-def _elsewhere(root: type[BaseModel], key: str) -> str:
-    """`; did you mean data.limit?` for the first section that has a key of this name; empty if none
-    has."""
-    sections = {name: section_of(root, name) for name in root.model_fields}
-    (first, *_) = [n for n, s in sections.items() if s and key in s.model_fields] or [""]
-    return f"; did you mean {first}.{key}?" if first else ""
+def _meant(tree: Tree, loc: tuple[str | int, ...], root: type[BaseModel]) -> str:
+    """`; did you mean data.limit?` for the key that somebody meant, as the option to paste where it
+    was given as one; empty if no key is close."""
+    whole = _asked(tree, loc)
+    asked = ".".join(map(str, whole or loc))
+    key = meant(root, asked, tree.values)
+    if key is None or key == asked:
+        return ""
+    if not whole:
+        return f"; did you mean {key}?"
+    value = tree.overridden[whole].partition("=")[2].strip()
+    return f"; did you mean {option(root, key, value)}?"
+
+
+def _asked(tree: Tree, loc: tuple[str | int, ...]) -> Key:
+    """The key of the last `--set` that is `loc` or below it; empty if there is none."""
+    parts = tuple(map(str, loc))
+    return next((k for k in reversed(tree.overridden) if k[: len(parts)] == parts), ())
 
 
 def _example(loc: tuple[str | int, ...]) -> str:

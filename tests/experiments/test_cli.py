@@ -35,16 +35,26 @@ def config(folder: Path) -> str:
         (["--versoin"], "error: faithscope: unknown option '--versoin'; did you mean '--version'?"),
         (
             ["run", "x.yaml", "--dryrun"],
-            "error: faithscope run: unknown option '--dryrun'; did you mean '--dry-run'?",
+            "error: faithscope run: no option '--dryrun'; did you mean: faithscope run x.yaml "
+            "--dry-run",
         ),
         (["show"], "error: faithscope show: missing argument 'RUN'; see faithscope show --help"),
-        (["run"], "error: faithscope run: missing argument 'config'; see faithscope run --help"),
+        (["run"], "error: faithscope run: missing argument 'config', e.g. faithscope run "
+         "quickstart; see faithscope run --help"),
         (["list", "task"], "error: cannot list 'task'; did you mean 'tasks'?"),
         (["list", "xyz"], "error: cannot list 'xyz'; known: configs, models, tasks, probes"),
-        (["run", "slrc", "--data.limit", "10"], "error: faithscope run: '--data.limit' is no "
-         "option; keys of the config: --set data.limit=VALUE"),
-        (["run", "slrc", "data.limit=10"], "error: faithscope run: got unexpected extra "
-         "argument(s) (data.limit=10); keys of the config: --set data.limit=10"),
+        (["run", "slrc", "--data.limit", "10"], "error: faithscope run: no option "
+         "'--data.limit'; did you mean: faithscope run slrc --set data.limit=10"),
+        (["run", "slrc", "data.limit=10"], "error: faithscope run: no option 'data.limit=10'; "
+         "did you mean: faithscope run slrc --set data.limit=10"),
+        (["quickstart"], "error: faithscope: 'quickstart' is no command; did you mean: "
+         "faithscope run quickstart"),
+        (["run", "hints"], "error: hints: is no config; for the measure hints: "
+         "faithscope run cues"),
+        (["run", "gsm8k"], "error: gsm8k: is no config; for the task gsm8k: faithscope run chains "
+         "--set tasks=[gsm8k]"),
+        (["run", "a/b-8B"], "error: a/b-8B: is no config; for a model: faithscope run chains "
+         "--set model.name=a/b-8B"),
         (["run", "slrc", "--model", "a/b", "--set", "tasks=[planted]", "--set",
           "model.name=planted:hint", "--dry-run"], "error: --model: no items of 'a/b' are planned; "
          "there are planted:hint; to measure another: --set model.name=a/b"),
@@ -53,7 +63,14 @@ def config(folder: Path) -> str:
         (["run", "quickstrat"], "error: quickstrat: no such file, nor a shipped config; "
          "did you mean 'quickstart'?"),
         (["run", "quickstart", "--set", "limit=5"], "error: --set limit=5: limit: unknown key "
-         "'limit'; did you mean data.limit?"),
+         "'limit'; did you mean --set data.limit=5?"),
+        (["run", "slrc", "--set", "model=a/b"], "error: --set model=a/b: model: must be a mapping "
+         "(key: value), got 'a/b'; did you mean --set model.name=a/b?"),
+        (["run", "slrc", "--set", "generation.generation.samples=3"], "error: --set generation."
+         "generation.samples=3: generation.generation: unknown key 'generation'; did you mean "
+         "--set generation.samples=3?"),
+        (["run", "c2faith", "--set", "model.name=a/b"], "error: --set model.name=a/b: model: "
+         "unknown key 'model'; did you mean --set internals.model=a/b?"),
         (["list", "runs", "--out", "no/such"], "error: no/such: holds no runs; say where they "
          "are (--out DIR), or make one"),
         (["fetch", "smollm2"], "error: unknown packaged model 'smollm2'; "
@@ -66,6 +83,57 @@ def test_a_typo_is_one_line_with_what_was_meant(arguments: list[str], expected: 
     said = said_by(*arguments)
     assert (said.code, said.out, said.err.count("\n")) == (2, "", 1), said
     assert said.err.startswith(expected.rstrip("?"))
+
+
+@pytest.mark.parametrize(
+    ("options", "meant"),
+    [
+        (["--seed", "3"], "--set seed=3"),
+        (["--limit=5"], "--set data.limit=5"),
+        (["-n", "5", "--dry-run"], "--dry-run --set data.limit=5"),
+        (["-n5", "--set", "traces.path=x"], "--set traces.path=x --set traces.limit=5"),
+        (["model=a/b"], "--set model.name=a/b"),
+        (["--batch-size", "8"], "--set generation.batch_size=8"),
+        (["--output", "DIR", "--tasks", "a,b"], "--set out=DIR --set tasks=[a,b]"),
+        (["--device", "cuda", "--dtype=bfloat16"], "--set model.device=cuda --set "
+         "model.dtype=bfloat16"),
+        (["--temperature", ".7", "-k", "4"], "--set generation.temperature=.7 --set "
+         "generation.samples=4"),
+        (["--judge-model", "api:a/b"], "--set judges.model=api:a/b"),
+        (["--max-tokens"], "--set generation.max_new_tokens=VALUE"),
+        (["--gpus", "2"], "--workers 2"),
+        (["--resume", "--seed", "3"], "--set seed=3"),
+    ],
+)  # fmt: skip
+def test_options_of_other_tools_are_answered_by_the_line_to_paste(
+    options: list[str], meant: str
+) -> None:
+    said = refused("run", "slrc", *options)
+    assert said.endswith(f"; did you mean: faithscope run slrc {meant}")
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "meant"),
+    [
+        ("a.jsonl", '{"question": "Q?", "reasoning": "R."}', "chains --set traces.path={}"),
+        ("a.jsonl", '{"problem": "Q?", "cot": "First 2 and 3 are 5. So it is 5."}', "chains --set "
+         "traces.path={} --set 'traces.columns={{question: problem, reasoning: cot}}'"),
+        ("a.csv", "question,answer\nQ?,3", "chains --set tasks=[own] --set data.path={}"),
+        ("a b.json", '[{"question": "Q?", "answer": 3}]', "chains --set tasks=[own] --set "
+         "'data.path={}'"),
+    ],
+)  # fmt: skip
+def test_a_file_in_place_of_a_config_is_answered_by_what_it_holds(
+    tmp_path: Path, name: str, row: str, meant: str
+) -> None:
+    (tmp_path / name).write_text(row + "\n")
+    said = refused("run", str(tmp_path / name))
+    assert said.endswith(f": faithscope run {meant.format(tmp_path / name)}")
+
+
+def test_a_run_in_place_of_a_config_is_gone_on_with_by_its_own(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(Path(config(tmp_path)).read_text())
+    assert refused("run", str(tmp_path)).endswith(f": faithscope run {tmp_path}/config.yaml")
 
 
 def test_config_errors_name_file_and_key(tmp_path: Path) -> None:
