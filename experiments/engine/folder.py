@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import yaml
 
-from faithscope.experiments.config.base import FolderConfig
+from faithscope.experiments.config.base import ConfigError, FolderConfig
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.config.yaml_source import read_tree
 from faithscope.experiments.files import StoreError, write_atomically
@@ -107,7 +107,8 @@ def check_config(config: FolderConfig, in_use: bool = False) -> None:
     """Refuse a run folder that was made with another config.
 
     A folder without records is accepted, unless it is in use. Keys in `FolderConfig.FREE` may
-    differ; `out` and `name` are among them, since a run folder may be moved and renamed.
+    differ; `out` and `name` are among them, since a run folder may be moved and renamed. A key that
+    the stored config lacks, since an earlier version had none of that name, counts as its default.
 
     Args:
         config: the config of the run to start.
@@ -125,7 +126,9 @@ def check_config(config: FolderConfig, in_use: bool = False) -> None:
         raise StoreError(f"{run_dir}: has records but no config.yaml; move it away")
     _check_schema(run_dir)
     _check_unchanged(run_dir, config)
-    differing = differences(stored_config(run_dir), config.model_dump(mode="json"), config.FREE)
+    differing = differences(
+        _with_defaults(run_dir, type(config)), config.model_dump(mode="json"), config.FREE
+    )
     # what the config leaves open is taken from the folder
     differing = [d for d in differing if d[0] not in config.OPEN or d[2] != config.OPEN[d[0]]]
     if differing:
@@ -133,6 +136,22 @@ def check_config(config: FolderConfig, in_use: bool = False) -> None:
             f"{run_dir}: was made with another config ({_listed(differing)}); "
             "use another name (--set name=…), or delete the folder"
         )
+
+
+def _with_defaults(run_dir: Path, kind: type[FolderConfig]) -> dict[str, Any]:
+    """The stored config with the defaults of keys that it lacks; as it is where it holds what this
+    version does not know."""
+    try:
+        return load_config(run_dir / "config.yaml", [], kind, at_hand=False).model_dump(mode="json")
+    except ConfigError:
+        return stored_config(run_dir)
+
+
+def new_keys(config: FolderConfig) -> dict[str, Any]:
+    """Dotted keys that the stored config of the run lacks -> their values, which are defaults."""
+    stored, now = _flat(stored_config(config.run_dir)), _flat(config.model_dump(mode="json"))
+    sections = {key.rpartition(".")[0] for key in stored}
+    return {k: v for k, v in now.items() if k not in stored and k.rpartition(".")[0] in sections}
 
 
 def _check_unchanged(run_dir: Path, config: FolderConfig) -> None:

@@ -138,6 +138,8 @@ def work_through(
         work = whole.work(store, shard)
         if shard.only is not None:
             work.limit_to(shard.only)
+        if line := _gone_on_with(whole, store.index, shard):
+            print(visible(line), file=sys.stderr, flush=True)
         try:
             work.go()
             ended = Outcome(
@@ -157,6 +159,23 @@ def work_through(
         except KeyboardInterrupt:
             return Outcome(store.run_dir, work.failures(), True, work.done())
     return ended if more is None else work_through(more, shard, build_only, mixed)
+
+
+def _gone_on_with(whole: AnyPlan, index: Index, shard: Shard) -> str:
+    """`12 of 30 items are done; going on with 18`, of the items of a shard; empty where none of
+    their units is stored, or nothing is left."""
+    items = whole.stored().part(shard)
+    left = [item for item in items if not planfile.is_finished(index, item)]
+    begun = any(index.is_done(i.key(stage), unit) for i in items for stage, unit in i.units.items())
+    if not begun or not left:
+        return ""
+    study = study_of(whole.config.model_dump(mode="json"))
+    what = "sources" if study.reads_runs else study.unit
+    before = f"{whole.prepares}: " * bool(whole.prepares)
+    failed = sum(bool(planfile.failures(index, item)) for item in left)
+    again = f", {failed} of which failed before" * bool(failed)
+    done = f"{len(items) - len(left)} of {len(items)} {what} are done"
+    return f"{before}{done}; going on with {len(left)}{again}"
 
 
 def check_model(whole: AnyPlan, model: str | None) -> None:

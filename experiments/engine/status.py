@@ -1,7 +1,7 @@
 """Status of a run: how much is done, how fast it goes, and what failed.
 
 The status is read from the run folder alone: its stored plan, records and timing files. No lock is
-taken and nothing is written, so it can be read while the run is at work, without the run's data and
+kept and nothing is written, so it can be read while the run is at work, without the run's data and
 models, and in a folder without permission to write.
 """
 
@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,13 +20,15 @@ from typing import Any
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.config.study import study_of
 from faithscope.experiments.engine import planfile
+from faithscope.experiments.engine.cluster import FOLDER as SLURM
 from faithscope.experiments.engine.folder import stored_config
 from faithscope.experiments.engine.index import Index
 from faithscope.experiments.engine.listing import columns, total
 from faithscope.experiments.engine.models.account import calls_of, in_words
-from faithscope.experiments.engine.planfile import StoredItem, StoredPlan
+from faithscope.experiments.engine.planfile import StoredItem, StoredPlan, workers_shard
 from faithscope.experiments.engine.progress import duration
 from faithscope.experiments.engine.provenance import made_by
+from faithscope.experiments.engine.store import killed
 from faithscope.experiments.engine.tallies.tally import Tally, tally_of_run
 from faithscope.experiments.files import StoreError
 from faithscope.experiments.garbage import gc_paused
@@ -117,7 +120,10 @@ class Worker:
     silent: float
     """Seconds since the worker stored a unit, by this machine's clock."""
     at_work: bool
-    """Whether the worker stored a unit recently (`SILENT`, or a few of the slowest units)."""
+    """Whether the worker stored a unit recently (`SILENT`, or a few of the slowest units), and its
+    process is not gone."""
+    gone: bool = False
+    """Whether the worker's process was on this machine and ended without a word, as by a kill."""
 
 
 @dataclass(frozen=True)
@@ -156,10 +162,15 @@ class Status:
         state = f"{done} of {items} items done, {left} left, {failed} failed"
         if left == 0 and not failed:
             state = f"complete, {items} items" + ("" if self.reported else "; no report yet")
+        gone = [w for w in self.workers if w.gone]
+        if left and gone and not self.at_work:
+            state += "; stopped (process is gone)"
         out = [f"{self.run_dir}: {state}"]
         if left:
             out.append(self._speed())
-        out += [_told(w) for w in self.workers if left and w.at_work]
+        out += [_told(w) for w in self.workers if left and (w.at_work or w.gone)]
+        if left and not self.at_work:
+            out.append(f"to go on: {self._again(gone)}")
         names = ("model", "task", "items", "made", "done", "excluded", "failed", "left")
         if not self.makes:
             names = tuple(name for name in names if name not in ("made", "excluded"))
@@ -177,6 +188,16 @@ class Status:
         if self.remarks:
             out += ["", *self.remarks]
         return out
+
+    def _again(self, gone: Sequence[Worker]) -> str:
+        """The command that goes on with the run; of the shard of the one worker that is gone."""
+        if (self.run_dir / SLURM).is_dir():
+            return f"faithscope resubmit {shlex.quote(str(self.run_dir))}"
+        command = f"faithscope run {shlex.quote(str(self.run_dir / 'config.yaml'))}"
+        parts = [workers_shard(worker.name) for worker in gone]
+        if len(self.workers) > 1 and len(parts) == 1 and parts[0]:
+            command += f" --shard {parts[0][0]}/{parts[0][1]}"
+        return command
 
     def _speed(self) -> str:
         if self.seconds_left is None:
@@ -319,13 +340,18 @@ def _timings(path: Path) -> Iterable[dict[str, Any]]:
 
 
 def _workers(run_dir: Path, longest: float, now: float) -> tuple[Worker, ...]:
-    workers = []
+    workers, gone = [], killed(run_dir)
     for path in sorted(run_dir.glob("timing.*.jsonl")):
         silent = max(0.0, now - path.stat().st_mtime)
         name = path.name.removeprefix("timing.").removesuffix(".jsonl")
-        workers.append(Worker(name, silent, silent < max(SILENT, 4 * longest)))
+        at_work = silent < max(SILENT, 4 * longest) and name not in gone
+        workers.append(Worker(name, silent, at_work, name in gone))
+    for name in sorted(gone - {worker.name for worker in workers}):
+        begun = (run_dir / ".locks" / f"{name}.at").stat().st_mtime
+        workers.append(Worker(name, max(0.0, now - begun), at_work=False, gone=True))
     return tuple(workers)
 
 
 def _told(worker: Worker) -> str:
-    return f"{worker.name}: last unit {duration(worker.silent)} ago"
+    last = "stopped (process is gone), last seen" if worker.gone else "last unit"
+    return f"{worker.name}: {last} {duration(worker.silent)} ago"

@@ -8,10 +8,11 @@ unit that it was working on.
 from __future__ import annotations
 
 import json
+import platform
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
@@ -28,6 +29,7 @@ from faithscope.experiments.engine.folder import (
     check_config,
     existing_run,
     has_records,
+    new_keys,
     read_environment,
     stored_config,
     take_report,
@@ -37,7 +39,14 @@ from faithscope.experiments.engine.folder import (
 from faithscope.experiments.engine.index import Index, beside, drop_lost
 from faithscope.experiments.engine.planfile import StoredPlan, counted
 from faithscope.experiments.engine.units import Key, Unit, check_heads
-from faithscope.experiments.files import StoreError, make_folder, unwritable, write_atomically
+from faithscope.experiments.files import (
+    StoreError,
+    make_folder,
+    remove,
+    unwritable,
+    write_atomically,
+)
+from faithscope.interp.errors import UserError
 from faithscope.interp.locks import Lock
 
 
@@ -85,10 +94,36 @@ def hold(run_dir: Path, worker: str) -> Iterator[None]:
         ) from None
     except OSError as error:
         raise unwritable(run_dir, error) from error
+    begun = run_dir / ".locks" / f"{worker}.at"
     try:
+        write_atomically(begun, platform.node())
         yield
     finally:
+        remove(begun)
         lock.release()
+
+
+def is_held(run_dir: Path, worker: str) -> bool:
+    """Whether a process holds the lock of a worker in a run folder."""
+    lock = Lock(run_dir / ".locks" / f"{worker}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return True
+    lock.release()
+    return False
+
+
+def killed(run_dir: Path) -> set[str]:
+    """Names of the workers of a run folder that ended on this machine without a word: their
+    processes are gone, and did not let go of the folder themselves (a kill, a lost machine)."""
+    gone = set[str]()
+    for begun in (run_dir / ".locks").glob("*.at"):
+        # a file system that cannot be written, or has no locks, tells nothing
+        with suppress(OSError, UserError):
+            if begun.read_text("utf-8") == platform.node() and not is_held(run_dir, begun.stem):
+                gone.add(begun.stem)
+    return gone
 
 
 def outputs_lock(run_dir: Path) -> Lock:
@@ -236,14 +271,8 @@ class Store:
     def _others_at_work(self) -> bool:
         folder = self.run_dir / ".locks"
         own_locks = {f"{self.worker}.lock", "folder.lock", "outputs.lock"}
-        for path in (p for p in folder.glob("*.lock") if p.name not in own_locks):
-            lock = Lock(path)
-            try:
-                lock.acquire(timeout=0)
-            except Timeout:
-                return True
-            lock.release()
-        return False
+        others = (p.stem for p in folder.glob("*.lock") if p.name not in own_locks)
+        return any(is_held(self.run_dir, worker) for worker in others)
 
     def _begin_session(self, others: bool) -> None:
         self._keep_plan(others)
@@ -260,6 +289,8 @@ class Store:
             environment.pop("chosen", None)
         else:
             take_report(self.config)
+        if added := new_keys(self.config):
+            sessions[-1]["new_keys"] = added
         environment.setdefault("config", stored_config(self.run_dir))
         environment.setdefault("chosen", dict(self.config.chosen))
         write_environment(self.run_dir, environment)

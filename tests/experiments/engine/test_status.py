@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.probes.record import head
 
 MODEL = "a/model-that-is-nowhere"
+CHAIN = {"pieces": ["It is a good film."], "steps": [], "answer": "good", "origin": {}}
 
 
 def config(folder: Path) -> RunConfig:
@@ -56,10 +59,9 @@ def add(store: Store, stage: str, i: int, failed: str | None = None, **record: A
 def running(tmp_path: Path) -> Path:
     """Six items: two done, one excluded, one failed, one traced, one not begun."""
     with Store(config(tmp_path), {}, plan=plan(6)) as store:
-        chain = {"pieces": ["It is a good film."], "steps": [], "answer": "good", "origin": {}}
         for i in range(5):
             excluded = "reasoning_unclosed" if i == 2 else None
-            add(store, "trace", i, excluded=excluded, **chain)
+            add(store, "trace", i, excluded=excluded, **CHAIN)
         for i in range(2):
             add(store, "slrc", i)
         add(store, "slrc", 3, failed="UserError: 'x': 900 tokens do not fit; shorten it")
@@ -87,6 +89,46 @@ def test_time_left_is_what_the_missing_units_are_measured_to_take(running: Path)
     late = status(running, now=os.stat(running / "timing.main.jsonl").st_mtime + 1e6)
     assert late.at_work == 0
     assert late.lines()[1] == "no one is at work; about 10 s of work left"
+    assert late.lines()[2] == f"to go on: faithscope run {running}/config.yaml"
+
+
+@pytest.mark.parametrize("n_units", [0, 1])
+def test_a_worker_that_was_killed_is_told_with_the_command_that_goes_on(
+    tmp_path: Path, n_units: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = "".join(f"add(store, 'trace', {i}, **CHAIN)\n    " for i in range(n_units))
+    code = f"""
+import os, signal, sys
+sys.path[:0] = {[str(Path(__file__).parent)]!r}
+from pathlib import Path
+from test_status import CHAIN, Store, add, config, plan
+with Store(config(Path({str(tmp_path)!r})), {{}}, "2of3", plan(2)) as store:
+    {lines}print("begun", flush=True)
+    sys.stdin.read()
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout
+    assert process.stdout.readline() == "begun\n"
+    run = tmp_path / "t"
+    assert [w.gone for w in status(run).workers] == [False] * n_units
+    process.kill()
+    process.communicate()
+    at_work = {p: p.stat().st_mtime_ns for p in run.rglob("*")}
+    execute(["list", "runs", "--out", str(tmp_path)])
+    assert (
+        "0 of 2 items done, 2 left, 0 failed; stopped (process is gone)" in capsys.readouterr().out
+    )
+    told = status(run).lines()
+    assert told[2].startswith("2of3: stopped (process is gone), last seen ")
+    assert told[3] == f"to go on: faithscope run {run}/config.yaml"
+    assert {p: p.stat().st_mtime_ns for p in run.rglob("*")} == at_work
+    (run / "timing.1of3.jsonl").touch()
+    assert status(run, now=1e12).lines()[3].endswith("/config.yaml --shard 2/3")
+    with Store(config(tmp_path), {}, "2of3", plan(2)):
+        assert not any(w.gone for w in status(run).workers)
+    assert not any(w.gone for w in status(run).workers)
 
 
 def test_a_clock_that_went_back_is_no_negative_time(running: Path) -> None:

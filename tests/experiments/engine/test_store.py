@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -52,6 +53,35 @@ def test_records_come_back_in_an_order_that_no_history_changes(tmp_path: Path) -
     assert items(tmp_path / "t") == ["a", "b", "c"]
     assert len(read_records(tmp_path / "t", "trace")) == 1
     assert (tmp_path / "t/records/traces.2of2.jsonl").is_file()
+
+
+def without(folder: Path, section: str, key: str) -> None:
+    """Makes a run as a version made it that did not have a key."""
+    stored = yaml.safe_load((folder / "config.yaml").read_text())
+    stored[section].pop(key)
+    (folder / "config.yaml").write_text(yaml.safe_dump(stored))
+    environment = json.loads((folder / "environment.json").read_text())
+    environment["config"][section].pop(key)
+    (folder / "environment.json").write_text(json.dumps(environment))
+
+
+def test_a_key_that_an_earlier_version_lacked_is_its_default_and_nothing_else(
+    tmp_path: Path,
+) -> None:
+    with Store(config(tmp_path), ENVIRONMENT) as store:
+        add(store, "a")
+    run = tmp_path / "t"
+    without(run, "fur", "weights")
+    without(run, "data", "limit")
+    with Store(config(tmp_path), ENVIRONMENT) as store:
+        add(store, "b")
+    assert items(run) == ["a", "b"]
+    session = json.loads((run / "environment.json").read_text())["sessions"][1]
+    assert session["new_keys"] == {"data.limit": None, "fur.weights": "down_proj"}
+    with pytest.raises(StoreError, match=r"fur\.weights: \"down_proj\" there, \"up\" now"):
+        Store(config(tmp_path, fur={"weights": "up"}), ENVIRONMENT).__enter__()
+    with pytest.raises(StoreError, match=r"fur\.updates: 5 there, 6 now"):
+        Store(config(tmp_path, fur={"updates": 6}), ENVIRONMENT).__enter__()
 
 
 def test_config_and_environment_are_there_from_the_start(tmp_path: Path) -> None:
