@@ -98,9 +98,10 @@ def _lines(tree: Tree, error: Any, root: type[BaseModel], kinds: list[str]) -> l
     if kind == "extra_forbidden":
         section = section_at(root, loc[:-1])
         known = list(section.model_fields) if section else []
-        guess = _meant(tree, loc, root) or f"; known here: {', '.join(known)}"
+        near = did_you_mean(str(loc[-1]), known)
         if whole := _asked(tree, loc):
-            source = f"--set {tree.overridden[whole]}"
+            source, near = f"--set {tree.overridden[whole]}", ""
+        guess = near or _meant(tree, loc, root) or f"; known here: {', '.join(known)}"
         return [f"{source}: {key}: unknown key {str(loc[-1])!r}{guess}"]
     if kind == "missing":
         return [f"{source}: {key}: missing; add {_example(loc)}"]

@@ -58,9 +58,8 @@ def meant(kind: type[BaseModel], word: str, values: Mapping[str, Any] | None = N
         values: the config; if it gives chains, their keys come before those of questions.
     """
     word = re.sub(r"[-\s]+", "_", word.lstrip("-")).lower()
-    first = _FIRST
-    if ((values or {}).get("traces") or {}).get("path"):
-        first = ("", "model", "traces", *_FIRST)
+    given = (values or {}).get("traces")
+    first = ("", "traces", *_FIRST) if isinstance(given, dict) and given.get("path") else _FIRST
     rank = {name: i for i, name in reversed([*enumerate(first)])}
     leaves = [key for key in keys_of(kind) if section_at(kind, key.split(".")) is None]
     leaves.sort(key=lambda key: rank.get(key.rpartition(".")[0], len(first) + key.count(".")))
@@ -68,7 +67,7 @@ def meant(kind: type[BaseModel], word: str, values: Mapping[str, Any] | None = N
         return word
     section, _, last = word.rpartition(".")
     sections = {key.rpartition(".")[0] for key in leaves}
-    inside = difflib.get_close_matches(section.rpartition(".")[2], sections, n=1, cutoff=0.8)
+    inside = section and difflib.get_close_matches(section.split(".")[-1], sections, 1, 0.8)
     within = [key for key in leaves if inside and key.rpartition(".")[0] == inside[0]]
     if key := _among(within, last) or _among(leaves, word):
         return key
@@ -82,6 +81,7 @@ def _among(leaves: list[str], word: str) -> str | None:
         if key := next((k for k in leaves if f".{k}".endswith(f".{name}")), None):
             return key
     ends = {key.rpartition(".")[2]: key for key in reversed(leaves)} | {key: key for key in leaves}
+    ends |= {w: ends[name] for name, words in _ALSO.items() if name in ends for w in words.split()}
     return next((ends[name] for name in difflib.get_close_matches(word, ends, 1, 0.78)), None)
 
 

@@ -122,9 +122,9 @@ def grouped(asked: Iterable[Asked], key: str, *, chains: bool = False) -> Groupi
         if any(a.group for a in items.values()):
             said = [_of_column(items, sets, key)]
         else:
-            said = [*_of_same(words, chains)]
-            if all(a.group is None for a in items.values()):
-                said += _of_alike(words, sets, key)
+            grown = all(a.group is None for a in items.values())
+            of_alike = [*_of_alike(words, sets, key)] if grown else []
+            said = [*_of_same(words, sets, chains), *of_alike]
         notes += [f"{dataset}: {note}" for note in said]
         if several := dict(_named(dataset, items, words, sets)):
             found[dataset] = several
@@ -161,13 +161,17 @@ def _of_column(items: Mapping[str, Asked], sets: Sets, key: str) -> str:
     return note
 
 
-def _of_same(words: Mapping[str, Words], chains: bool) -> Iterator[str]:
+def _of_same(words: Mapping[str, Words], sets: Sets, chains: bool) -> Iterator[str]:
+    """Yields a note on items of one question; that questions are the unit is said where none of
+    them are joined."""
     of_question = Counter(words.values())
     if repeated := sum(n for n in of_question.values() if n > 1):
+        what, n = "chains" if chains else "items", len(of_question)
+        is_unit = len({sets.top(of) for of in of_question}) == n
+        unit = f"the {n:,} questions are the unit of intervals and tests"
         yield (
-            f"{repeated:,} of {len(words):,} {'chains' if chains else 'items'} are of a question "
-            f"that others are of, too; the {len(of_question):,} questions are the unit of "
-            "intervals and tests"
+            f"{repeated:,} of {len(words):,} {what} are of a question that others are of, too; "
+            f"{unit if is_unit else f'all are of {n:,} questions'}"
         )
 
 

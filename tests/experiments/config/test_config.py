@@ -255,7 +255,8 @@ def test_overrides_are_read_as_yaml(tmp_path: Path) -> None:
 def test_a_wrong_override_is_named_as_such(tmp_path: Path) -> None:
     path = write(tmp_path)
     assert problems(path, "slrc.shufles=2") == [
-        "--set slrc.shufles=2: slrc.shufles: unknown key 'shufles'; did you mean 'shuffles'?"
+        "--set slrc.shufles=2: slrc.shufles: unknown key 'shufles'; did you mean "
+        "--set slrc.shuffles=2?"
     ]
     assert problems(path, "limit") == ["--set limit: expected key=value, e.g. --set data.limit=20"]
     assert problems(path, "name.x=1") == [

@@ -81,6 +81,13 @@ def test_chains_of_one_question_are_one_group() -> None:
     )
 
 
+def test_one_unit_is_said_where_questions_of_several_chains_are_alike() -> None:
+    texts = [f"{q} ({x})" for q in QUESTIONS for x in "ab" for _ in range(3)]
+    same, alike = of(texts, chains=True).notes
+    assert same.endswith("of a question that others are of, too; all are of 16 questions")
+    assert "their 8 groups are the unit of intervals and tests" in alike
+
+
 def test_names_of_groups_do_not_depend_on_other_questions() -> None:
     texts = [f"{q} ({x})" for q in QUESTIONS for x in "ab"]
     assert of(texts[:12]).of["d"].items() <= of(texts).of["d"].items()
