@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from faithscope.experiments.console import DONE, RunFolder, say, to_output
+from faithscope.interp.errors import UserError
 
 commands = typer.Typer(rich_markup_mode=None)
 
@@ -72,18 +73,37 @@ def verify(
     return DONE
 
 
+TABLES = {"csv": "csv", "md": "md", "markdown": "md", "tex": "tex", "latex": "tex"}
+"""Format that tables are in without an export -> the ending of their files."""
+
+
+def _tables(run: Path, ending: str) -> Path:
+    """The folder of a run's tables, which are named on standard error.
+
+    Raises:
+        UserError: the run has none yet.
+    """
+    files = sorted((run / "tables").glob(f"*.{ending}"))
+    if not files:
+        raise UserError(f"{run}: has no tables yet; faithscope report {run} writes them")
+    names = ", ".join(path.name for path in files)
+    say(f"every run has its tables in this folder; as .{ending} there are {names}")
+    return run / "tables"
+
+
 @commands.command()
 def export(
     run: RunFolder,
     format: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--as",
-            metavar="inspect|dataset|bonafide",
+            metavar="inspect|dataset|bonafide|csv",
             help="Logs (.eval) that `inspect view` and Inspect Scout open, a dataset of the "
-            "Hugging Face hub, or rows of BonaFide's metric results.",
+            "Hugging Face hub, rows of BonaFide's metric results, or the tables as they lie in "
+            "RUN/tables (CSV, Markdown, LaTeX).",
         ),
-    ],
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Folder to write into; by default RUN/exports/FORMAT."),
@@ -104,9 +124,18 @@ def export(
     Each chain has all its scores and labels. What is written can be read again as given chains
     (traces.path). The last line printed is the folder, or the address of the pushed dataset.
     """
+    from faithscope.experiments.engine.folder import existing_run
+
+    if format is None:
+        raise UserError(
+            f"faithscope export: say as what: --as csv (the tables as they lie in {run}/tables), "
+            "--as inspect, --as dataset or --as bonafide"
+        )
+    if format in TABLES and push is None and out is None:
+        to_output(_tables(existing_run(run), TABLES[format]))
+        return DONE
     from faithscope.experiments.analysis.exports import export as write
     from faithscope.experiments.analysis.run import load_run
-    from faithscope.interp.errors import UserError
 
     if (push is not None and format != "dataset") or (public and push is None):
         raise UserError("faithscope export: --push goes with --as dataset, --public with --push")

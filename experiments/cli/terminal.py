@@ -89,14 +89,23 @@ def show_overview(console: Console, run_dir: str | Path) -> None:
     """
     run = load_run(run_dir)
     if not run.overview:
-        names = (name for of in study_of(stored_config(run.path)).report().items.of(run)
-                 for part in of.parts for name in part.names)  # fmt: skip
-        first = next(names, "ID")
+        declared = study_of(stored_config(run.path)).report().items
+        names = dict.fromkeys(
+            visible(name) for of in declared.of(run) for part in of.parts for name in part.names[:1]
+        )
+        if not names:
+            raise UserError(_none_yet(run.path, declared.what))
         raise UserError(
-            f"show: name an item: faithscope show {run_dir} --item {shlex.quote(first)}"
+            f"show: name an item: faithscope show {run_dir} --item {shlex.quote(next(iter(names)))}"
+            f"{_listed([*names])}; the page of all is {run.path / 'report.html'}"
         )
     console.print(_group(run.overview))
     console.print(Text(f"All of it: {run.path / 'report.html'}", "dim"), soft_wrap=True)
+
+
+def _none_yet(run: Path, what: str) -> str:
+    config = shlex.quote(str(run / "config.yaml"))
+    return f"show: {run} holds no {what} yet; to go on with it: faithscope run {config}"
 
 
 def print_items(
@@ -134,7 +143,7 @@ def _narrowed(
 ) -> Sequence[tuple[Item, Part]]:
     """The parts that match the given names, as stored or as the terminal shows them."""
     if not parts:
-        raise UserError(f"the run holds no {what} yet; start it again with `faithscope run`")
+        raise UserError(f"the run holds no {what} yet; `faithscope run` goes on with it")
     choices: dict[str, tuple[str | None, Callable[[Part], Sequence[str]]]] = {
         "model": (model, lambda part: [part.model]),
         "task": (task, lambda part: [part.task]),

@@ -18,10 +18,16 @@ _OPTIONS = {
     "--workers": "gpus num_gpus n_gpus ngpu num_workers nproc jobs j",
     "--dry-run": "dry dryrun plan check",
     "--shard": "part array_index",
+    "--as": "format to f t type fmt",
+    "--out": "o output output_dir out_dir dir folder",
+    "--item": "id i name",
+    "--into": "o out output output_dir",
 }
 """Option -> what other tools call it."""
 _CONFIG = "config c cfg config_file config_name yaml"
 """What other tools call the option of a config, which is an argument here."""
+_FORMATS = "csv tsv markdown latex inspect dataset bonafide"
+"""Values of --as that other tools have as options."""
 _NEEDLESS = {
     "resume": "the same command goes on with a run",
     "continue": "the same command goes on with a run",
@@ -44,9 +50,7 @@ def usage(error: typer.TyperException, arguments: Sequence[str]) -> str:
         return _no_command(message, sorted(getattr(context.command, "commands", {})), where)
     params = context.command.params if context else []
     option = getattr(error, "option_name", None)
-    if "--set" in (name for p in params for name in p.opts) and (
-        line := _meant(params, where, arguments)
-    ):
+    if params and (line := _meant(params, where, arguments)):
         return line
     if option and message.startswith("No such option"):
         known = [*(name for p in params for name in p.opts), "--help"]
@@ -112,11 +116,13 @@ def _meant(params: Sequence[Any], where: str, arguments: Sequence[str]) -> str |
                 given = words.pop(0)
             if known in _CONFIG.split() and configs and given:
                 line.insert(0, given)
-            elif option := next((o for o, also in _OPTIONS.items() if known in also.split()), None):
+            elif known in _FORMATS.split() and "--as" in flags:
+                line += ["--as", known]
+            elif option := next((o for o in _OPTIONS if o in flags and _is(known, o)), None):
                 line += [option] if flags.get(option) or not given else [option, given]
             elif not why:
                 keys.append((known, given))
-    if not wrong:
+    if not wrong or (keys and "--set" not in flags):
         return None
     given = [v for o, v in pairwise(line) if o == "--set"]
     sets = [*_sets(line[0] if line and configs else None, given, keys)] if keys else []
@@ -129,8 +135,12 @@ def _meant(params: Sequence[Any], where: str, arguments: Sequence[str]) -> str |
     return f"{where}: no option{s} {', '.join(wrong)}; did you mean: {said}"
 
 
+def _is(name: str, option: str) -> bool:
+    return name in _OPTIONS[option].split()
+
+
 def _is_flag(name: str) -> bool:
-    return name in _OPTIONS["--dry-run"].split() or name in _NEEDLESS
+    return _is(name, "--dry-run") or name in _NEEDLESS or name in _FORMATS.split()
 
 
 def _quoted(word: str) -> str:

@@ -47,13 +47,24 @@ def run_folder(run_dir: str | Path) -> Path:
         inside = sorted(p.parent.name for p in path.glob("*/config.yaml"))
         hint = f"; it holds the runs {', '.join(inside)}" if inside else ""
         raise StoreError(f"{path}: is not a run folder (no config.yaml){hint}")
+    if path.is_file():
+        inside = (path.parent / "config.yaml").is_file()
+        hint = (
+            f"; did you mean {str(path.parent)!r}?"
+            if inside
+            else ", such as `faithscope run` makes"
+        )
+        raise StoreError(f"{path}: is a file, and no run folder{hint}")
     beside = sorted(p.parent for p in path.parent.glob("*/config.yaml"))
     beside = beside or sorted(p.parent for p in Path("runs").glob("*/config.yaml"))
     close = difflib.get_close_matches(path.name, [p.name for p in beside], n=1)
     where = {p.name: p for p in beside}
     hint = f"; did you mean {str(where[close[0]])!r}?" if close else ""
-    if not close and beside:
-        hint = f"; there are {', '.join(map(str, beside))}"
+    if not close:
+        there = f"there are {', '.join(map(str, beside))}"
+        hint = (
+            f"; {there if beside else 'faithscope list runs --out FOLDER lists those of a folder'}"
+        )
     raise StoreError(f"{path}: no such run folder{hint}")
 
 

@@ -113,6 +113,28 @@ def test_options_of_other_tools_are_answered_by_the_line_to_paste(
 
 
 @pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["export", "{}"], "faithscope export: say as what: --as csv"),
+        (["export", "{}", "--format", "csv"], "; did you mean: faithscope export {} --as csv"),
+        (["export", "--csv", "{}"], "; did you mean: faithscope export --as csv {}"),
+        (["export", "{}", "--as", "csv"], "{}: has no tables yet; faithscope report {} writes"),
+        (["export", "{}", "--as", "xlsx"], "bonafide; tables are CSV in {}/tables"),
+        (["show", "{}/config.yaml"], "is a file, and no run folder; did you mean '{}'?"),
+        (["show", "{}/none"], "no such run folder; faithscope list runs --out FOLDER lists those"),
+        (["show", "{}"], "show: {} holds no traces yet; to go on with it: faithscope run {}/con"),
+    ],
+)
+def test_what_shows_a_run_says_what_to_do_where_it_cannot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
+) -> None:
+    (run := tmp_path / "r").mkdir()
+    (run / "config.yaml").write_text(Path(config(tmp_path)).read_text())
+    monkeypatch.chdir(tmp_path)
+    assert said.format(run, run) in refused(*(word.format(run) for word in arguments))
+
+
+@pytest.mark.parametrize(
     ("name", "row", "meant"),
     [
         ("a.jsonl", '{"question": "Q?", "reasoning": "R."}', "chains --set traces.path={}"),

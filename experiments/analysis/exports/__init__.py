@@ -63,7 +63,9 @@ def export(run: Run, format: str, folder: Path | None = None) -> Path:
     """
     if format not in FORMATS:
         known = did_you_mean(format, FORMATS) or f"; known: {', '.join(FORMATS)}"
-        raise UserError(f"cannot export as {format!r}{known}")
+        raise UserError(
+            f"cannot export as {format!r}{known}; tables are CSV in {run.path / 'tables'}"
+        )
     folder = folder or run.path / EXPORTS / format
     FORMATS[format].write(run, folder)
     return folder

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
@@ -26,6 +26,7 @@ from faithscope.experiments.config.base import (
 )
 from faithscope.experiments.config.judge import JUDGING_FREE, JudgeConfig, JudgeName, Reading
 from faithscope.experiments.config.model import SubjectName
+from faithscope.experiments.config.yaml_source import Key
 from faithscope.experiments.engine.models.prompt_files import reader_of
 from faithscope.experiments.studies.rfeval.config_sections import (
     MULTI_TURN,
@@ -38,6 +39,7 @@ from faithscope.experiments.studies.rfeval.config_sections import (
 )
 from faithscope.experiments.studies.rfeval.items import Naming, Task
 from faithscope.interp.errors import did_you_mean
+from faithscope.probes.settings import as_several
 
 
 class ItemsConfig(Section):
@@ -184,6 +186,26 @@ class RFEvalConfig(FolderConfig):
     device."""
     report: RfReportConfig = RfReportConfig()
 
+    @classmethod
+    def as_asked(
+        cls, values: dict[str, Any], asked: Collection[Key], shipped: bool
+    ) -> dict[str, Any]:
+        """Reads the inside of the models that the user asks for, where a shipped config reads that
+        of others."""
+        values = super().as_asked(values, asked, shipped)
+        inside, model = values.get("inside"), values.get("model")
+        if not (shipped and isinstance(inside, dict) and isinstance(model, dict)):
+            return values
+        of_model, of_inside = (
+            any(key[:2] in ((section,), (section, name)) for key in asked)
+            for section, name in (("model", "name"), ("inside", "model"))
+        )
+        if of_model and not of_inside and inside.get("model"):
+            names = model.get("name") or []
+            here = [n for n in as_several(names) if not str(n).startswith(API)]
+            return values | {"inside": inside | {"model": here}}
+        return values
+
     @model_validator(mode="after")
     def _fits_together(self) -> RFEvalConfig:
         for problem in self._problems():
@@ -215,7 +237,10 @@ class RFEvalConfig(FolderConfig):
                 yield f"report.exclude: {one.model!r} is no model of this run{guess}"
         for name in self.inside.model:
             if name not in models:
-                yield f"inside.model: {name!r} writes no outputs here; name it in model.name, too"
+                yield (
+                    f"inside.model: {name!r} writes no outputs here; name it in model.name, too, "
+                    f"or take one of {', '.join(models)}, or none: --set inside.model=[]"
+                )
         for name in self.per_step.judge:
             if name not in judges:
                 yield f"per_step.judge: {name!r} reads no outputs here; name it in judge.model, too"

@@ -17,6 +17,7 @@ from rf_posed import CODE, LOGIC, NUMBER, TABLE, WORDS, item
 from tiny_models import tiny
 
 from faithscope import interp
+from faithscope.experiments.config.load import load_config
 from faithscope.experiments.data.planted.data import ANSWER_CUE
 from faithscope.experiments.studies.rfeval.config_sections import InsideConfig
 from faithscope.experiments.studies.rfeval.items import Item
@@ -200,3 +201,18 @@ def test_the_config_names_what_is_wrong() -> None:
     for wrong in ({"points": 1}, {"labels": "numbers"}, {"model": ["bundled:x"]}):
         with pytest.raises(ValidationError):
             InsideConfig(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("asked", "inside"),
+    [
+        (["model.name=planted:hint"], ["planted:hint"]),
+        (["model.name=[planted:hint,api:openai/gpt-4.1]"], ["planted:hint"]),
+        (["model.name=planted:hint", "inside.model=[]"], []),
+        ([], ["bundled:smollm2-135m"]),
+    ],
+)
+def test_the_models_that_are_asked_for_are_those_that_are_read_inside(
+    asked: list[str], inside: list[str]
+) -> None:
+    assert load_config("rfeval", asked).model_dump()["inside"]["model"] == inside
