@@ -205,6 +205,20 @@ def test_words_are_found_on_the_pages_about_them(
     assert page in found[:3]
 
 
+def test_a_section_that_names_a_word_as_its_own_comes_first() -> None:
+    """Each such word is of one section, and leads there."""
+    known, of = docs.names(), dict[str, str]()
+    for page in known:
+        for line in re.findall(r"<!-- words: (.+?) -->", docs.text(page, with_words=True)):
+            for word in line.split():
+                assert of.setdefault(word, page) == page, f"{word} is of two pages"
+    for word in ("resume", "plot", "csv", "cost"):
+        first = docs.find([word], known)[0]
+        assert first.page == of[word]
+        assert first.line
+        assert "<!--" not in first.line
+
+
 def test_words_that_meet_nowhere_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["docs", "necessity", "zzz"]) == 2
     assert "no section of a page has all of 'necessity', 'zzz'" in capsys.readouterr().err

@@ -24,6 +24,9 @@ FOLDER = Path(__file__).parents[2] / "docs"
 MADE_BY_A_BUILD = {"api", "project", "tutorials"}
 """Folders of pages that only `make docs` makes, and the pages that do nothing but list them."""
 _ONLY_FOR_THE_SITE = re.compile(r"^```\{toctree\}\n.*?^```\n+|^<!-- .+? -->\n", re.M | re.S)
+_WORDS = re.compile(r"^<!-- words: (.+?) -->\n", re.M)
+"""Words for which a section is the one to read, which it need not have itself: a line below its
+heading."""
 _STYLE = """body { font: 1rem/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem;
  padding: 0 1rem; color-scheme: light dark; }
 table { border-collapse: collapse; display: block; overflow-x: auto; }
@@ -36,6 +39,8 @@ _ENTRY = re.compile(r"^(.+)\n: (.+)", re.M)
 _FOLDERS = ("measures", "studies", "papers")
 _LONG = ("configuration", "columns", "deviations", "commands")
 """Pages made from code, which have a line on everything: they come after those that explain."""
+_DECLARED = 100
+"""Weight of a section that names the words as its own, above all other weights together."""
 _FEW, _MOST = 4, 12
 """Pages below which more sections of each are shown, and most sections that are shown."""
 
@@ -113,7 +118,8 @@ def find(words: Sequence[str], known: Sequence[str]) -> list[Found]:
     """The sections in which all words occur, the likeliest first: one of each page, or several
     where few pages have any. A word is found where it begins a word of the page.
 
-    Titles count most, then headings, then how often the words occur in how short a section."""
+    A section that names the words as its own comes first. Then titles count most, then headings,
+    then how often the words occur in how short a section."""
     patterns = [
         re.compile(rf"(?<![^\W_]){re.escape(form)}", re.I)
         for form in (_stem(word) for word in words)
@@ -121,30 +127,35 @@ def find(words: Sequence[str], known: Sequence[str]) -> list[Found]:
     found = []
     for page in known:
         of_page = f"{page} {title(page)}"
-        for heading, body in _sections(text(page)):
+        for heading, body in _sections(text(page, with_words=True)):
+            also = {_stem(word) for line in _WORDS.findall(f"{body}\n") for word in line.split()}
             whole = f"{of_page}\n{heading}\n{body}"
             if not all(pattern.search(whole) for pattern in patterns):
                 continue
+            is_one = also.issuperset(_stem(word.lower()) for word in words)
+            body = _ONLY_FOR_THE_SITE.sub("", f"{body}\n")
             counts = [len(pattern.findall(body)) for pattern in patterns]
             in_titles = sum(bool(p.search(of_page)) for p in patterns)
             in_headings = sum(bool(p.search(heading)) for p in patterns)
-            if not (min(counts) or in_headings):
+            if not (min(counts) or in_headings or is_one):
                 continue
             often = sum(math.log1p(n) for n in counts) / math.log2(64 + len(body) / 20)
             lines = [f"{word}: {meaning}" for word, meaning in _ENTRY.findall(body)]
             defined = next((x for x in lines if any(p.match(x) for p in patterns)), "")
-            line = defined or next(
-                (x for x in _sentences(body) if any(p.search(x) for p in patterns)), ""
-            )
+            with_one = (x for x in _sentences(body) if any(p.search(x) for p in patterns))
+            line = defined or next(with_one, next(_sentences(body), "") if is_one else "")
             found.append(
                 Found(
                     page,
                     heading,
                     line,
-                    8 * (in_titles + 2 * bool(defined)) + 4 * in_headings + 6 * often,
+                    _DECLARED * is_one
+                    + 8 * (in_titles + 2 * bool(defined))
+                    + 4 * in_headings
+                    + 6 * often,
                 )
             )
-    found.sort(key=lambda of: (of.page in _LONG, -of.weight))
+    found.sort(key=lambda of: (of.page in _LONG and of.weight < _DECLARED, -of.weight))
     first = {of.page: of for of in reversed(found)}
     best = [of for of in found if first[of.page] is of]
     return best if len(best) >= _FEW else [*best, *(of for of in found if first[of.page] is not of)]
@@ -229,9 +240,16 @@ def title(name: str) -> str:
     return next(headings, f"# {name}").removeprefix("# ").replace("`", "")
 
 
-def text(name: str) -> str:
-    """Markdown of a page, without what only the site reads."""
-    return _ONLY_FOR_THE_SITE.sub("", (FOLDER / f"{name}.md").read_text(encoding="utf-8"))
+def text(name: str, with_words: bool = False) -> str:
+    """Markdown of a page, without what only the site reads.
+
+    Args:
+        with_words: leave in which words a section is found by.
+    """
+    read = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    if not with_words:
+        return _ONLY_FOR_THE_SITE.sub("", read)
+    return _ONLY_FOR_THE_SITE.sub(lambda m: m[0] if _WORDS.match(m[0]) else "", read)
 
 
 def _show(markdown: str) -> None:

@@ -25,7 +25,7 @@ from faithscope.experiments.data.given.rows import chain
 from faithscope.experiments.data.numbers import canonical_number
 from faithscope.experiments.data.tasks.sources.gold import as_answered, by_name
 from faithscope.experiments.data.tasks.sources.options import LETTERS, has_options, options_of
-from faithscope.experiments.data.tasks.sources.rows import SourceRow, flag, folded, has
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, each, flag, folded, has
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.probes.declared_cues import Place
 
@@ -49,7 +49,7 @@ def pairs(rows: Sequence[SourceRow]) -> Iterator[GivenChain]:
         UserError: a chain has no partner, or a cued chain several; a cue has no place, or its
             target is no option; with the row, the column and the remedy.
     """
-    chains = [one for row in rows for one in _chains_of(row)]
+    chains = [one for of_row in each(rows, lambda row: [*_chains_of(row)]) for one in of_row]
     named = {(one.model, one.dataset, one.id, one.condition, one.cue_name) for one in chains}
     ids = Counter(name[:3] for name in named)
     by_pair: defaultdict[tuple[str, str, str], list[GivenChain]] = defaultdict(list)

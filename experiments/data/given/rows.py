@@ -31,6 +31,7 @@ from faithscope.experiments.data.tasks.sources.prompts import counterfactual_of,
 from faithscope.experiments.data.tasks.sources.rows import (
     SourceRow,
     cell,
+    each,
     folded,
     has,
     is_filled,
@@ -221,5 +222,5 @@ ROWS = Reader(
         and bool({"reasoning", "steps"} & names)
         and not is_of_pairs(row)
     ),
-    lambda rows: map(chain, rows),
+    lambda rows: iter(each(rows, chain)),
 )

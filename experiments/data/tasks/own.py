@@ -30,6 +30,7 @@ from faithscope.experiments.data.tasks.sources.rows import (
     SourceRow,
     cell,
     column,
+    each,
     flag,
     has,
     text_of,
@@ -59,7 +60,7 @@ def load(settings: LoadSettings) -> Iterator[Question]:
         )
     rows = read_rows(settings.path, settings.split or SPLIT)
     # a limit may part a pair, which then counts nowhere
-    read = [question(row) for row in with_ids(rows[: settings.limit])]
+    read = each(with_ids(rows[: settings.limit]), question)
     return iter(_in_pairs(read) if settings.limit is None else read)
 
 

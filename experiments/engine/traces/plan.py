@@ -527,9 +527,10 @@ def _questions(
         if column is not None and (files or isinstance(config.data.group, Mapping)):
             groups = groups_read(files, [q.id for q in questions], column, GROUP)
     except (ValueError, OSError) as error:
-        message = " ".join(str(error).split())
+        lines = [" ".join(line.split()) for line in str(error).splitlines()]
         name = f"task {task.name!r}"
-        raise ConfigError([message if name in message else f"{name}: {message}"]) from error
+        lines[:1] = [line if name in line else f"{name}: {line}" for line in lines[:1]]
+        raise ConfigError(lines) from error
     if not questions:
         raise ConfigError([f"task {task.name!r}: no questions; check data.path and data.split"])
     rows = sum(file.rows for file in files)

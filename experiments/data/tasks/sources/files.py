@@ -25,7 +25,7 @@ from faithscope.experiments.data.tasks.sources.json_text import (
     json_of,
 )
 from faithscope.experiments.data.tasks.sources.options import may_be_empty
-from faithscope.experiments.data.tasks.sources.rows import SourceRow, begin_file
+from faithscope.experiments.data.tasks.sources.rows import Faults, SourceRow, begin_file
 from faithscope.interp.documents import yaml_of
 from faithscope.interp.errors import UserError
 
@@ -151,18 +151,29 @@ def _bytes(file: Path) -> bytes:
 
 
 def _json_lines(file: Path) -> Iterator[Placed]:
+    faults, n = Faults(), 0
     with _opened(file) as opened:
         for i, line in enumerate(opened, start=1):
-            text = _text(line, file, i)
-            if not text.strip():
-                continue
+            where = f"{file}, line {i}"
             try:
-                row = json_of(text, f"{file}, line {i}")
-            except NotJson as error:
-                raise UserError(
-                    f"{file}, line {i}: is not JSON ({error}); give one object per line"
-                ) from error
-            yield _object(row, f"{file}, line {i}", "one object per line"), f"line {i}"
+                text = _text(line, file, i)
+                if not text.strip():
+                    continue
+                n += 1
+                row = _object(_json_line(text, where), where, "one object per line")
+            except UserError as error:
+                faults.add(where, error)
+                continue
+            if not faults:  # what follows a fault is only looked through for others
+                yield row, f"line {i}"
+    faults.check(n)
+
+
+def _json_line(text: str, where: str) -> Any:
+    try:
+        return json_of(text, where)
+    except NotJson as error:
+        raise UserError(f"{where}: is not JSON ({error}); give one object per line") from error
 
 
 def _json_list(file: Path) -> Iterator[Placed]:
@@ -253,21 +264,21 @@ def _table(file: Path) -> Iterator[Placed]:
         header = next(reader, [])
         if twice := next((h for h in header if header.count(h) > 1), None):
             raise UserError(f"{file}, line 1: column {twice!r} is there twice; rename one")
-        at = reader.line_num + 1
+        at, n, faults = reader.line_num + 1, 0, Faults()
         for cells in reader:
             place, at = f"line {at}", reader.line_num + 1
             if not cells:
                 continue
-            cells = _as_long_as(header, cells)
+            n, cells = n + 1, _as_long_as(header, cells)
             if len(cells) != len(header):
                 remedy = "quote cells that hold a separator"
                 if len(cells) < len(header):
                     remedy = "write every cell, empty ones too"
-                raise UserError(
-                    f"{file}, {place}: has {len(cells)} cells, the header has {len(header)}; "
-                    f"{remedy}"
-                )
-            yield dict(zip(header, cells, strict=True)), place
+                has = f"has {len(cells)} cells, the header has {len(header)}; {remedy}"
+                faults.add(f"{file}, {place}", UserError(has))
+            elif not faults:
+                yield dict(zip(header, cells, strict=True)), place
+        faults.check(n)
     except csv.Error as error:
         raise UserError(
             f"{file}: is no {suffix_of(file)[1:4].upper()} ({error}); check its quotes"

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 from faithscope.interp.errors import UserError
 
+T = TypeVar("T")
 MAX_CHARS = 1_000_000
 """Most characters of a question or an option, far beyond any model's context: a longer text is a
 file that went into one cell."""
@@ -67,6 +68,71 @@ class FileRead:
     def unused(self) -> tuple[str, ...]:
         """The columns with values that were asked for in no row."""
         return tuple(name for name in self.filled if name not in self.asked)
+
+
+MOST_FAULTS = 10
+"""Most faults of a file that are listed, and most places of one fault."""
+
+
+class Faults:
+    """What is wrong with rows of a file, said together: a user mends a file once."""
+
+    def __init__(self) -> None:
+        self._places: dict[str, list[str]] = {}
+        """What is wrong -> where."""
+
+    def __bool__(self) -> bool:
+        return bool(self._places)
+
+    def add(self, where: str, error: UserError) -> None:
+        """Adds what is wrong with the row at `where` (`mine.csv, line 3`)."""
+        self._places.setdefault(str(error).removeprefix(f"{where}: "), []).append(where)
+
+    def check(self, rows: int) -> None:
+        """Check that nothing is wrong.
+
+        Args:
+            rows: number of all rows.
+
+        Raises:
+            UserError: something is; a line for each kind of fault, and what can be read.
+        """
+        n = sum(map(len, self._places.values()))
+        if not n:
+            return
+        lines = []
+        for what, (first, *others) in [*self._places.items()][:MOST_FAULTS]:
+            places = [where.rpartition(", ")[2] for where in others]
+            more = f" and {len(places) - MOST_FAULTS:,} more" * (len(places) > MOST_FAULTS)
+            also = f" (the same in {', '.join(places[:MOST_FAULTS])}{more})" if places else ""
+            lines.append(f"{what if what.startswith(first) else f'{first}: {what}'}{also}")
+        if n > 1:
+            others = f", the other {rows - n:,} can" * (rows > n)
+            kinds = len(self._places) - len(lines)
+            file = first.rpartition(", ")[0]
+            lines.append(
+                f"{file}: {n:,} of {rows:,} rows cannot be read{others}"
+                f"{f' ({kinds:,} more kinds of fault)' * (kinds > 0)}; mend or delete them, since "
+                "no row is left out by itself"
+            )
+        raise UserError("\n".join(lines))
+
+
+def each(rows: Iterable[SourceRow], read: Callable[[SourceRow], T]) -> list[T]:
+    """What `read` makes of every row.
+
+    Raises:
+        UserError: some row cannot be read; what is wrong with all of them (`Faults`).
+    """
+    faults, made, n = Faults(), list[T](), 0
+    for row in rows:
+        n += 1
+        try:
+            made.append(read(row))
+        except UserError as error:
+            faults.add(row.where, error)
+    faults.check(n)
+    return made
 
 
 _OPEN: ContextVar[tuple[list[FileRead], ...]] = ContextVar("open", default=())

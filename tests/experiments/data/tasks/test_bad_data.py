@@ -42,6 +42,47 @@ def test_a_file_that_cannot_be_used(tmp_path: Path, case: str) -> None:
         assert part in said
 
 
+@pytest.mark.parametrize("suffix", ["csv", "jsonl", "own"])
+def test_all_faults_of_a_file_are_said_together(tmp_path: Path, suffix: str) -> None:
+    """Rows that a reader of files cannot read, and rows that a task cannot."""
+    rows = [f'{{"question": "What is {i}?", "answer": {i}}}' for i in range(30)]
+    bad = {4: "[1]", **dict.fromkeys(range(7, 20), '{"question": "x", ')}
+    kinds = ["is a list; give", "is not JSON"]
+    if suffix == "own":
+        bad = {
+            4: '{"answer": 3}',
+            **dict.fromkeys(range(7, 20), '{"question": "Q", "answer": "x"}'),
+        }
+        kinds = ["no column 'question'", "answer 'x' is not one number"]
+    if suffix == "csv":
+        rows = ["question,answer", *(f"What is {i}?,{i}" for i in range(30))]
+        bad = {4: "a", **dict.fromkeys(range(7, 20), "a,b,c")}
+        kinds = ["has 1 cells, the header has 2", "has 3 cells, the header has 2"]
+    rows = [bad.get(i, row) for i, row in enumerate(rows)]
+    path = tmp_path / f"mine.{'csv' if suffix == 'csv' else 'jsonl'}"
+    path.write_text("\n".join(rows) + "\n")
+    (tmp_path / "x.yaml").write_text(
+        yaml.safe_dump(
+            {
+                "name": "t",
+                "out": str(tmp_path / "runs"),
+                "model": {"name": "bundled:smollm2-135m"},
+                "tasks": ["own"],
+                "data": {"path": str(path)},
+            }
+        )
+    )
+    said = said_by("run", str(tmp_path / "x.yaml"), "--dry-run")
+    assert said.code == 2
+    one, many, last = [x for x in said.err.splitlines() if x.startswith("error: ")]
+    assert f"{path}, line 5: {kinds[0]}" in one
+    assert f"{path}, line 8: {kinds[1]}" in many
+    assert many.endswith(
+        "(the same in " + ", ".join(f"line {i}" for i in range(9, 19)) + " and 2 more)"
+    )
+    assert f"{path}: 14 of 30 rows cannot be read, the other 16 can; mend or delete them" in last
+
+
 def test_a_file_or_a_split_that_is_not_there(tmp_path: Path) -> None:
     said = complaint(tmp_path, tmp_path / "mnie.jsonl")
     assert "no such file or folder: " in said
