@@ -31,21 +31,32 @@ _PACKAGES = (
 )
 
 
-def environment() -> dict[str, Any]:
-    """Versions, commit and devices, as stored in environment.json; imports torch."""
-    import torch
+def environment(weights: bool = True) -> dict[str, Any]:
+    """Versions, commit and devices, as stored in environment.json.
 
+    Args:
+        weights: whether weights are loaded; without, torch is not imported, and devices, which do
+            nothing then, are not listed.
+    """
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
         "processor": _processor(),
         "cores": os.cpu_count(),
-        "threads": torch.get_num_threads(),
-        "devices": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())],
-        "cuda": torch.version.cuda,
+        **(_devices() if weights else {}),
         "packages": {name: v for name in (*_PACKAGES, *added_by()) if (v := version(name))},
         "commit": commit(),
         "source": source(),
+    }
+
+
+def _devices() -> dict[str, Any]:
+    import torch
+
+    return {
+        "threads": torch.get_num_threads(),
+        "devices": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())],
+        "cuda": torch.version.cuda,
     }
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from faithscope.experiments.config.api import API
 from faithscope.experiments.config.base import FolderConfig
 from faithscope.experiments.config.study import study_of
 from faithscope.experiments.data.tasks.sources.rows import files_read
@@ -19,6 +20,7 @@ from faithscope.experiments.engine import outputs, planfile
 from faithscope.experiments.engine.environment import environment
 from faithscope.experiments.engine.folder import check_config, shown_otherwise, stored_config
 from faithscope.experiments.engine.index import Index
+from faithscope.experiments.engine.models.at_hand import models_of
 from faithscope.experiments.engine.plan import RunPlan
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.store import Store, outputs_lock
@@ -126,11 +128,13 @@ def work_through(
         told = visible(f"{whole.config.run_dir}: is finished, and its tables, figures and page are")
         print(told, "as they would be made now", file=sys.stderr, flush=True)
         return Outcome(whole.config.run_dir, tally=tally_of_run(whole.config.run_dir))
-    with gc_paused():
-        from faithscope.interp import loading  # noqa: F401
+    weights = any(not m.startswith(API) for c in whole.configs for m in models_of(c))
+    if weights:  # a run that only asks APIs imports neither torch nor transformers
+        with gc_paused():
+            from faithscope.interp import loading  # noqa: F401
     with (
         _standard_output_kept_clean(),
-        Store(whole.config, environment(), shard.worker, whole.stored(), mixed) as store,
+        Store(whole.config, environment(weights), shard.worker, whole.stored(), mixed) as store,
     ):
         whole.write_inputs(store)
         if build_only and not whole.prepares:

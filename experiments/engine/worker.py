@@ -8,19 +8,17 @@ in the study's subclass.
 
 from __future__ import annotations
 
+import sys
 import time
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-import torch
-
-from faithscope import interp
 from faithscope.experiments.config.api import API, ApiSection, SpendConfig
 from faithscope.experiments.engine.memory_kills import n_kills
 from faithscope.experiments.engine.models.judges import checked_apis
-from faithscope.experiments.engine.models.loading import Weights, WeightSettings, load_for_run
+from faithscope.experiments.engine.models.weights import Weights, WeightSettings
 from faithscope.experiments.engine.planfile import Planned, failures, is_finished, missing
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.provenance import check_same
@@ -28,10 +26,10 @@ from faithscope.experiments.engine.store import Store
 from faithscope.experiments.engine.units import storable, why_failed
 from faithscope.interp.backends import BackendLost
 from faithscope.interp.errors import UserError
-from faithscope.interp.memory import shrink, within_memory
 from faithscope.probes.judge.spend import BudgetSpent
 
 if TYPE_CHECKING:
+    from faithscope import interp
     from faithscope.probes.judge.api import ApiJudge
 
 Records = list[dict[str, Any]]
@@ -222,7 +220,8 @@ class Worker(ABC, Generic[Item]):
         records = [] if isinstance(result, Exception) else result
         self.store.add(item.units[stage], item.key(stage), records, failed, seconds)
         self.advance(item, stage, seconds)
-        if isinstance(result, torch.AcceleratorError):
+        torch = sys.modules.get("torch")  # without it no device was at work
+        if torch is not None and isinstance(result, torch.AcceleratorError):
             raise UserError(
                 f"{self._model}: the device failed and takes no more work ({failed}); "
                 "run again: it goes on from here"
@@ -250,6 +249,8 @@ class Worker(ABC, Generic[Item]):
                 (`provenance.check_same`).
         """
 
+        from faithscope.experiments.engine.models.loading import load_for_run
+
         def read() -> interp.Model:
             return load_for_run(
                 name, settings, self.token_budget, self.meter, self.store, trust_remote_code
@@ -265,6 +266,8 @@ class Worker(ABC, Generic[Item]):
     def _smaller_after_kills(self, read: Callable[[], interp.Model]) -> Callable[[], interp.Model]:
         """`read` with a token budget that is halved for every time that the machine killed this
         worker for lack of memory."""
+
+        from faithscope.interp.memory import shrink
 
         def smaller() -> interp.Model:
             model = read()
@@ -284,6 +287,8 @@ class Worker(ABC, Generic[Item]):
     def fitting(self, model: interp.Model, work: Callable[[], T]) -> T:
         """The result of `work`, which is repeated with half the token budget whenever memory runs
         out."""
+
+        from faithscope.interp.memory import within_memory
 
         def on_less(budget: int) -> None:
             line = f"{model.name}: out of memory; goes on with a token budget of {budget}"

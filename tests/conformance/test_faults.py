@@ -14,8 +14,8 @@ from cases import Case, Setting, run_folder
 from run_folders import every_study_in_time, keys, outputs
 
 from faithscope.experiments.cli import execute
-from faithscope.experiments.engine import worker
 from faithscope.experiments.engine.store import read_failures
+from faithscope.interp import memory
 from faithscope.interp.memory import within_memory
 
 Fault = Callable[[int, Any], Exception | None]
@@ -37,7 +37,7 @@ def install(monkeypatch: pytest.MonkeyPatch, fault: Fault) -> None:
 
         return within_memory(model, tried, on_less)
 
-    monkeypatch.setattr(worker, "within_memory", faulty)
+    monkeypatch.setattr(memory, "within_memory", faulty)
 
 
 def device_fails(number: int, model: Any) -> Exception | None:

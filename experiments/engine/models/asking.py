@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from faithscope import interp
 from faithscope.experiments.config.api import API, SpendConfig
 from faithscope.experiments.config.judge import JudgeConfig, Reading
 from faithscope.experiments.engine.forms.tasks import ItemPrompt
 from faithscope.experiments.engine.models.judges import answered, open_judge, writing_judge
 from faithscope.experiments.engine.models.judging import NOT_ASKED, Judging
-from faithscope.experiments.engine.models.loading import open_backend
 from faithscope.experiments.engine.planfile import Planned, is_left_out
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
@@ -24,6 +22,9 @@ from faithscope.experiments.engine.worker import Worker
 from faithscope.probes.judge.api import ApiJudge
 from faithscope.probes.judge.form import Judge, Reply, no_reply
 from faithscope.probes.record import Record, head
+
+if TYPE_CHECKING:
+    from faithscope import interp
 
 _AT_ONCE = 512
 """Number of items whose asks to a server, or to vLLM, are in memory together."""
@@ -139,6 +140,8 @@ class Asker(Worker[Item]):
             return
         # loaded weights would share the device with vLLM
         self.weights.drop_others()
+        from faithscope.experiments.engine.models.loading import open_backend
+
         language, backend = open_backend(self.judge, model, self.load_settings(model))
         try:
             about: dict[str, Any] = {f"replies_{k}": v for k, v in backend.describe().items()}

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, Protocol
+from typing import Any
 
 import torch
 from transformers.utils import logging as transformers_logging
 
 from faithscope import interp
 from faithscope.experiments.config.backend import BackendSection
+from faithscope.experiments.engine.models.weights import WeightSettings
 from faithscope.experiments.engine.progress import Meter
 from faithscope.experiments.engine.store import Store
 from faithscope.interp.adapters import adapter_folder
@@ -19,63 +20,9 @@ from faithscope.interp.backends.choice import Beside, Device, utilization
 from faithscope.interp.errors import UserError
 from faithscope.interp.generation import Sampling
 from faithscope.interp.language import Language
-from faithscope.interp.marks import StatedMarks
 from faithscope.interp.memory import free
 from faithscope.interp.placement import devices_of, is_offloaded
 from faithscope.interp.size import size_of
-
-
-class WeightSettings(Protocol):
-    """Settings of a config for loading weights."""
-
-    @property
-    def dtype(self) -> Literal["auto", "float32", "bfloat16", "float16"]: ...
-    @property
-    def device(self) -> str: ...
-    @property
-    def revision(self) -> str | None: ...
-    @property
-    def quantize(self) -> Literal["8bit", "4bit"] | None: ...
-    @property
-    def device_map(self) -> str | None: ...
-    @property
-    def thinking(self) -> bool | None: ...
-    @property
-    def marks(self) -> StatedMarks | None: ...
-
-
-_LOADED_AS = ("dtype", "device", "revision", "quantize", "device_map", "marks")
-
-
-class Weights:
-    """The weights that a process holds: one model at a time, kept until another is needed, so that
-    a subject model that is also a judge is loaded once."""
-
-    def __init__(self) -> None:
-        self.name = ""
-        self._how: tuple[Any, ...] = ()
-        self._model: interp.Model | None = None
-
-    def of(
-        self,
-        name: str,
-        settings: WeightSettings,
-        trust_remote_code: bool,
-        read: Callable[[], interp.Model],
-    ) -> interp.Model:
-        """The model `name` with these settings; calls `read` to load it if it is not held."""
-        how = (trust_remote_code, *(getattr(settings, key) for key in _LOADED_AS))
-        if self._model is None or (self.name, self._how) != (name, how):
-            self.drop_others()
-            self._model = read()
-            self.name, self._how = name, how
-        return self._model
-
-    def drop_others(self, name: str | None = None) -> None:
-        """Free the memory of any model but `name`."""
-        if self.name != name:
-            self.name, self._model = "", None
-        free()
 
 
 def load_for_run(

@@ -14,7 +14,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from faithscope import interp
 from faithscope.experiments.config.api import API
 from faithscope.experiments.config.backend import BackendSection
-from faithscope.experiments.engine.models.loading import WeightSettings, open_backend
+from faithscope.experiments.engine.models.loading import open_backend
+from faithscope.experiments.engine.models.weights import WeightSettings
 from faithscope.experiments.engine.units import storable
 from faithscope.experiments.engine.worker import Item, Records, Worker
 from faithscope.interp.backends import Backend

@@ -118,11 +118,8 @@ class ChainsPlan(RunPlan[RunConfig, Item]):
     def work(self, store: Store, shard: Shard) -> Phases:
         """The phases of the work: traces and probes, shuffled options, edits and answers to them,
         judges."""
-        # These modules import torch, which a dry run does without.
         from faithscope.experiments.engine.models.asking import Asker
         from faithscope.experiments.engine.phases import Phases
-        from faithscope.experiments.engine.traces.work import TraceWork
-        from faithscope.experiments.studies.slrc.detectors import work
 
         meter, judges = Meter(), self.config.judges
         # A subject that is also a judge comes last, so that its weights are loaded once.
@@ -130,7 +127,10 @@ class ChainsPlan(RunPlan[RunConfig, Item]):
         subjects = sorted(self.config.model.name, key=lambda m: m in own)
         batches: dict[str, list[list[Any]]] = self.batches(subjects or [""], shard)
         phases: list[Any] = []
+        # modules of work on weights import torch, which judges behind APIs alone do without
         if subjects:
+            from faithscope.experiments.engine.traces.work import TraceWork
+
             later = programs.probes_of(self.config)
             first = [s for s in (TRACE, *self.config.probes) if s not in later]
             phases.append(TraceWork(self.config, batches, store, meter, first))
@@ -138,6 +138,8 @@ class ChainsPlan(RunPlan[RunConfig, Item]):
                 from faithscope.experiments.studies.slrc import programs_work
 
                 phases += programs_work.phases(self.config, batches, store, meter)
+        if self.config.detectors is not None or self.config.writer is not None:
+            from faithscope.experiments.studies.slrc.detectors import work
         if self.config.detectors is not None:
             to_shuffle = {
                 m: [[i for i in b if SHUFFLED in i.units] for b in of] for m, of in batches.items()

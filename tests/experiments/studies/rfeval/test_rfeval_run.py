@@ -13,7 +13,7 @@ from rf_runs import Case, config
 
 from faithscope.experiments.cli import execute
 from faithscope.experiments.config.load import load_config
-from faithscope.experiments.engine import worker
+from faithscope.experiments.engine.models import loading
 from faithscope.experiments.engine.models.loading import load_for_run
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import plan, run
@@ -99,7 +99,7 @@ def test_a_subject_that_judges_is_loaded_once(
         loads.append(name)
         return load_for_run(name, *how)
 
-    monkeypatch.setattr(worker, "load_for_run", counted)
+    monkeypatch.setattr(loading, "load_for_run", counted)
     models = {"model": {"name": [chain, plain]}, "judge": {"model": [plain, chain]}}
     path = everything(tmp_path, chain, plain, inside={}, per_step={"judge": plain}, **models)
     assert run(load_config(path)).failures == []
@@ -131,13 +131,13 @@ def of_vllm(folder: Path, plain: str, *models: str) -> list[str]:
 @pytest.fixture
 def reads_alone(monkeypatch: pytest.MonkeyPatch) -> Vllm:
     """A vLLM none of whose engines may be open where weights are loaded."""
-    vllm, load = Vllm(), worker.load_for_run
+    vllm, load = Vllm(), loading.load_for_run
 
     def alone(*given: Any, **named: Any) -> Any:
         assert vllm.open == 0
         return load(*given, **named)
 
-    monkeypatch.setattr(worker, "load_for_run", alone)
+    monkeypatch.setattr(loading, "load_for_run", alone)
     return vllm
 
 
