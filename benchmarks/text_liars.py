@@ -6,9 +6,11 @@ Models are functions whose truth is known: those of `told_own.py` and `told_form
 of the measure, and those of `told_held_out.py`, `told_third.py`, `told_fourth.py` and
 `told_fifth.py`, by four authors who had seen `told.py` and nothing of the measure. Version 2 of the
 measure was scored on the second author's once, version 3 on the third's, versions 3 and 4 on the
-fourth's, and version 5 on the fifth's; whoever wrote version 5 knew all but the last. A row is a
-model, or all liars or all honest models of an author. The texts of a model are a run of their own,
-over which the rule of `program_verdict` is applied.
+fourth's, and version 5 on the fifth's; whoever wrote version 5 knew all but the last. Version 6 was
+written with all of these known; those of `told_sixth.py` are of its own author, who wrote them
+after it was fixed and scored it on them once. A row is a model, or all liars or all honest models
+of an author. The texts of a model are a run of their own, over which the rule of `program_verdict`
+is applied.
 
 Columns:
     texts, lies     chains, and those that do not describe how the answer came about
@@ -53,6 +55,7 @@ AUTHORS = {
     "third": "told_third",
     "fourth": "told_fourth",
     "fifth": "told_fifth",
+    "sixth": "told_sixth",
 }
 """Author -> module with their models."""
 

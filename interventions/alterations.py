@@ -1,5 +1,10 @@
 """What may be altered of a question and of a chain that is a program, and what must follow.
 
+A question with options gets others whenever the answer may be another: the value that the program
+then ends in at a drawn place (where the model reads its old chain, the old value at its old place),
+the old value, those to which other ways of binding the numbers lead, and values as far from it as
+the old options are from each other. So neither an old label nor the old value is right by itself.
+
 After Geiger et al. 2021 (Causal abstractions of neural networks, arXiv 2106.02997): the program and
 the model are altered alike, and their answers are compared. Numbers of the question are moved near,
 far, in pairs and all at once; a stated result is changed and what follows is executed on it; and
@@ -16,6 +21,7 @@ from fractions import Fraction
 from itertools import combinations, pairwise
 from typing import Literal
 
+from faithscope.interventions.answers import offered, picked
 from faithscope.interventions.calculation import NUMBER
 from faithscope.interventions.number_words import in_words as worded
 from faithscope.interventions.program import WORDS, Input, Program
@@ -30,6 +36,8 @@ _DRAWS = 60
 """Numbers that are drawn before a change is given up."""
 _TRIED = 6
 """Numbers that fit, of which one is taken."""
+_WAYS = 32
+"""Ways of binding the numbers whose answers may be among the options."""
 PAIRS = 2
 WORDINGS = 2
 """Most pairs of numbers that are moved together, and most other wordings of a question."""
@@ -91,15 +99,17 @@ def alterations(
         moves.append(("all", every))
     made = []
     for kind, move in moves:
-        other = with_values(question, program.inputs, move)
+        other = _asked(program, question, move, {}, rng)
         made.append(Alteration(kind, other, inputs=move))
         if kind in ("near", "far"):
-            made.append(Alteration(kind, other, reasoning, True, inputs=move))
+            kept = _asked(program, question, move, None, rng) if program.options else other
+            made.append(Alteration(kind, kept, reasoning, True, inputs=move))
     for at, stated in enumerate(program.operations):
         for value in _other_results(program, at, rng):
             a, b = stated.result_span
             cut = reasoning[:a] + written(abs(value), reasoning[a:b]) + reasoning[b : stated.end]
-            made.append(Alteration("result", question, cut, forced={at: value}))
+            other = _asked(program, question, {}, {at: value}, rng)
+            made.append(Alteration("result", other, cut, forced={at: value}))
     made += [Alteration("words", other) for other in _reworded(question, rng)]
     same: tuple[tuple[Kind, str | None], ...] = (
         ("order", _reordered(program, reasoning, steps)),
@@ -122,13 +132,48 @@ def _counts(program: Program, question: str) -> set[int]:
     return {i for i, x in enumerate(given) if x.value in lists and x.value > 2}
 
 
-def with_values(text: str, inputs: Sequence[Input], values: Mapping[int, Fraction]) -> str:
-    """A question with other values of some inputs."""
+def _asked(
+    program: Program,
+    question: str,
+    move: Mapping[int, Fraction],
+    forced: Mapping[int, Fraction] | None,
+    rng: random.Random,
+) -> str:
+    """The question with other values of some inputs and, if it has options, others of these.
+
+    Args:
+        forced: the results that the chain is given; None if it is the old chain, whole.
+    """
+    options, old = program.options, program.answer
+    if not options:
+        return with_values(question, program.inputs, move)
+    due: list[Fraction] = []
+    for binding in program.bindings[:_WAYS]:
+        results = program.run(binding, move, forced or {})
+        ends = program.routes(binding) or (len(results) - 1,)
+        due += [x for x in (results[end] for end in ends) if x is not None and _as_short(x, old)]
+    values = [option.value for option in options]
+    own = picked(options, old, program.nearest)
+    at = values.index(own) if own is not None else 0
+    first = [old, *due] if forced is None else [*due[:1], old, *due[1:]]
+    place = at if forced is None else rng.randrange(len(options))
+    new = offered(options, first, place)
+    spans = [((o.start, o.end), value) for o, value in zip(options, new, strict=True)]
+    return with_values(question, program.inputs, move, spans)
+
+
+def with_values(
+    text: str,
+    inputs: Sequence[Input],
+    values: Mapping[int, Fraction],
+    more: Sequence[tuple[Span, Fraction]] = (),
+) -> str:
+    """A question with other values of some inputs, and of `more` places."""
     places = [
         (span, value)
         for i, value in values.items()
         for span in ((inputs[i].start, inputs[i].end), *inputs[i].also)
-    ]
+    ] + [*more]
     for (start, end), value in sorted(places, reverse=True):
         text = text[:start] + written(value, text[start:end]) + text[end:]
     return text

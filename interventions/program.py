@@ -10,6 +10,7 @@ numbers to places is a `Binding`, and a text is untrue only where none of them d
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,15 +28,28 @@ from math import prod
 from types import MappingProxyType
 from typing import Literal
 
+from faithscope.interventions.answers import (
+    Option,
+    numbers_of,
+    options_of,
+    picked,
+    says_nearest,
+    value_named,
+    without_options,
+)
 from faithscope.interventions.corrupt import numbers
 from faithscope.interventions.sentences import Span
 from faithscope.interventions.statements import (
     MOST_DIGITS,
+    Combination,
+    Limit,
     Mode,
     Place,
     Said,
     Statement,
+    combination,
     left_open,
+    limits_in,
     open_end,
     plain,
     said_in,
@@ -116,8 +130,9 @@ class Source:
     scale: Fraction = Fraction(1)
     """The number is `shift + scale * x` of the value x that it comes from."""
     sign: str = ""
-    """What a formula does to the sources `of`: an operator, `max` or `min`, or `nearest`, `up` or
-    `down`, which round to a multiple of `scale`."""
+    """What a formula does to the sources `of`: an operator, a `Combination`, `nearest`, `up` or
+    `down`, which round to a multiple of `scale`, or a rule (`_RULES`): the third of them while the
+    first compares to the second as it did, else the fourth, or nothing that the text says."""
     of: tuple[Source, ...] = ()
 
     def leaves(self) -> Iterator[Source]:
@@ -146,6 +161,12 @@ class Program:
     answer: Fraction
     said: frozenset[Place] = frozenset()
     """Where prose says a number that is a statement."""
+    options: tuple[Option, ...] = ()
+    """The options of the question, of which the answer picks one by its value."""
+    nearest: bool = False
+    """Whether the value picks the option that is nearest to it."""
+    others: tuple[Program, ...] = ()
+    """The same program for each further number of an answer that consists of several."""
 
     @cached_property
     def bindings(self) -> tuple[Binding, ...]:
@@ -289,11 +310,33 @@ class Program:
             inputs: the values that its question has in place of others.
             forced: the results that its first statements were given.
         """
-        stated = operations_of(self.inputs, chain, self.operations[-1].open)
+        chain, last = without_options(chain, self.options), self.operations[-1]
+        stated = operations_of(self.inputs, chain, last.open and not last.said)
         said = (
             [one for one in said_in(chain, stated) if one.place in self.said] if self.said else ()
         )
-        return _ordered(stated, said)
+        made = _ordered(stated, said)
+        if last.open and last.said and len(made) == len(self.operations) - 1:
+            value = self.value_of(self.candidates[-1][0][0], inputs, [one.result for one in made])
+            if value is not None and combination(chain, stated):
+                made = (*made, replace(last, numbers=(value,), result=value))
+        return made
+
+    def picks(self, question: str, value: Fraction | None) -> Fraction | None:
+        """The value of the option of an altered question that a value picks; the value itself of a
+        question without options."""
+        if value is None or not self.options:
+            return value
+        return picked(options_of(question), value, self.nearest)
+
+    def answered(self, question: str, answer: str | None) -> str | None:
+        """The number that an answer to an altered question stands for."""
+        if not self.options:
+            return answer
+        value = value_named(options_of(question), answer)
+        if value is None:
+            return None if self.options[0].label.isdigit() else answer
+        return f"{float(value):.10f}".rstrip("0").rstrip(".")
 
     def narrowed(
         self, seen: Sequence[tuple[Mapping[int, Fraction], Sequence[Statement]]]
@@ -307,6 +350,9 @@ class Program:
         chosen = []
         for at, of in enumerate(self.candidates):
             places = []
+            if self.operations[at].open and self.operations[at].said:
+                chosen.append(of)  # what is combined is not written
+                continue
             for k, sources in enumerate(of):
                 sources = *sources, Source("constant", value=self.operations[at].numbers[k])
                 counts = [0] * len(sources)
@@ -398,9 +444,23 @@ def _applied(source: Source, values: Sequence[Fraction]) -> Fraction | None:
     """The value of a formula; None for a division by zero."""
     if source.sign in _MODES:
         return to_multiple(values[0], source.scale, source.sign)
-    if source.sign in _CHOICES:
-        return max(values) if source.sign == "max" else min(values)
+    if source.sign in _RULES:
+        test, (x, limit) = _RULES[source.sign], source.of[:2]
+        as_told = test(values[0], values[1]) == test(x.value, limit.value)
+        return values[2] if as_told else next(iter(values[3:]), None)
+    match source.sign:
+        case "max":
+            return max(values)
+        case "min":
+            return min(values)
+        case "apart":
+            return max(values) - min(values)
+        case "sum" | "mean":
+            return Fraction(sum(values), len(values) if source.sign == "mean" else 1)
     return apply(source.sign, *values)
+
+
+_RULES = {"reaches": operator.ge, "exceeds": operator.gt}
 
 
 def apply(sign: str, a: Fraction, b: Fraction) -> Fraction | None:
@@ -439,11 +499,16 @@ def _near(stated: Statement, value: Fraction) -> bool:
     return close and (stated.about or (value * 10**stated.places).denominator > 1)
 
 
-def inputs_of(question: str) -> tuple[Input, ...]:
-    """The numbers of a question, in digits or words, but for the N of "mod N".
+def inputs_of(question: str, options: Sequence[Option] = ()) -> tuple[Input, ...]:
+    """The numbers of a question, in digits or words, but for the N of "mod N" and those of its
+    options.
 
     One number of the same things that is said twice ("3 boxes … the 3 boxes") is one input.
     """
+    for option in options:
+        question = (
+            f"{question[: option.at]}{'_' * (option.end - option.at)}{question[option.end :]}"
+        )
     text = plain(question)
     moduli = {m.start(1) for m in MODULUS.finditer(text)}
     found = [(m.span(), as_number(m.group())) for m in numbers(text) if m.start() not in moduli]
@@ -581,6 +646,85 @@ def _chosen(inputs: Sequence[Input], number: Fraction, words: str) -> list[Sourc
     return found
 
 
+def _with_rules(
+    sources: Sequence[Source],
+    limits: Sequence[Limit],
+    inputs: Sequence[Input],
+    before: Sequence[Statement],
+) -> tuple[Source, ...]:
+    """The places of a number, and those that a rule of the text chooses from: it comes from one
+    place while a number that the text names compares to the limit as it does, else it is another
+    number of the question or of the rule's sentences, or one that the text does not say."""
+    here = next((s for s in sources if s.kind in ("input", "constant")), None)
+    leaves = [Source("result", i, one.result) for i, one in enumerate(before)]
+    leaves += [Source("input", i, x.value) for i, x in enumerate(inputs)]
+    made: list[Source] = []
+    for limit in limits if here is not None else ():
+        if limit.value == here.value:
+            continue
+        bound = next((s for s in leaves if s.value == limit.value), None)
+        bound = bound or Source("constant", value=limit.value)
+        others = [s for s in leaves if s.kind == "input"]
+        given = {s.value for s in others}
+        others += [Source("constant", value=x) for x in limit.near if x not in given]
+        for x in leaves:
+            taken = {limit.value, here.value, x.value}
+            if x.value in limit.near and len(taken) == 3:
+                other = [(), *((s,) for s in others if s.value not in taken)]
+                made += [
+                    Source("formula", value=here.value, sign=sign, of=(x, bound, here, *of))
+                    for of in other
+                    for sign in _RULES
+                ]
+    return (*sources, *made)
+
+
+def _combining(
+    sign: Combination,
+    many: int | None,
+    span: Span,
+    operations: Sequence[Statement],
+    candidates: Sequence[Sequence[Sequence[Source]]],
+    end: Fraction,
+) -> tuple[tuple[Statement, ...], tuple[Source, ...]]:
+    """A last statement that combines results which nothing need come from, and what it may combine:
+    those that are the answer, if they are several, and the last ones of which it is true. Nothing
+    where fewer than two are left over, so that the words are of something else.
+
+    Raises:
+        NotExecutable: no results combine to the answer.
+    """
+    used = {
+        leaf.at
+        for of in candidates
+        for sources in of
+        for leaf in sources[0].leaves()
+        if leaf.kind == "result" and all(leaf in s.leaves() for s in sources)
+    }
+    free = [
+        Source("result", i, one.result)
+        for i, one in enumerate(operations)
+        if i not in used and one.name is None
+    ]
+    if len(free) < 2:
+        return (), ()
+    same = [one for one in free if one.value == end][-(many or len(free)) :]
+    groups = [tuple(same)] if len(same) > 1 and sign in ("mean", "min", "max") else []
+    for n in [many] if many else [2, len(free)]:
+        groups += [of[::-1] for of in combinations(free[::-1], n)]
+    made = [Source("formula", value=end, sign=sign, of=of) for of in dict.fromkeys(groups) if of]
+    made = [one for one in made if _applied(one, [of.value for of in one.of]) == end]
+    if not made:
+        raise NotExecutable(NOT_COVERED)
+    at = (span[1], span[1])
+    last = Statement(*span, (end,), (False,), end, at, 0, said=True, open=True)
+    return (last,), tuple(made[:_GROUPS])
+
+
+_GROUPS = 4
+"""Most groups of results that a text may combine."""
+
+
 def _made_before(
     inputs: Sequence[Input],
     before: Sequence[Statement],
@@ -604,23 +748,58 @@ def forms_of(given: Input) -> Sequence[tuple[Fraction | int, Fraction | int]]:
 def program_of(question: str, reasoning: str, answer: str) -> Program:
     """The program that a reasoning states.
 
+    An answer of several numbers has one program for each, of the same statements. One that names an
+    option ends in the value of the option, or in that to which the option is nearest, if the
+    reasoning says so.
+
     Raises:
         NotExecutable: the rule cannot read the chain as a program; the exception has the reason.
     """
-    end = as_number(answer)
-    if answer.strip() in _numbered_options(question):
+    if several := numbers_of(answer):
+        first, *others = [_program_of(question, reasoning, as_number(x)) for x in several]
+        places = [[(o.start, o.end) for o in one.operations] for one in (first, *others)]
+        if any(of != places[0] for of in places):
+            raise NotExecutable(NOT_COVERED)
+        return replace(first, others=tuple(others))
+    options = options_of(question)
+    end = value_named(options, answer)
+    if end is None:
+        end = as_number(answer)
+        if answer.strip() in _numbered_options(question):
+            raise NotExecutable(AN_OPTION)
+        if all(option.value != end or option.label.isdigit() for option in options):
+            return _program_of(question, reasoning, end)
+    made = _program_of(question, reasoning, end, options)
+    results = {one.result for one in made.operations}
+    if answer.strip().isdigit() and end not in results and as_number(answer) in results:
         raise NotExecutable(AN_OPTION)
-    if any(_LONG.search(text) for text in (question, reasoning, answer)):
+    last = made.operations[-1].result
+    if end not in results and all(last != option.value for option in options):
+        if not says_nearest(reasoning) or picked(options, last, True) != end:
+            raise NotExecutable(NOT_COVERED)
+        made = replace(made, answer=last)
+    return replace(made, options=options, nearest=says_nearest(reasoning))
+
+
+def _program_of(
+    question: str, reasoning: str, end: Fraction, options: Sequence[Option] = ()
+) -> Program:
+    if any(_LONG.search(text) for text in (question, reasoning)) or end >= 10**MOST_DIGITS:
         raise NotExecutable(NUMBER_TOO_LARGE)
-    inputs = inputs_of(question)
+    reasoning = without_options(reasoning, options)
+    inputs = inputs_of(question, options)
     if not inputs:
         raise NotExecutable(NO_INPUT)
     stated = operations_of(inputs, reasoning, True)
     if stated and stated[-1].open and not _left_open(stated, reasoning, end):
         stated = stated[:-1]
-    if not stated:
-        raise NotExecutable(NO_OPERATION)
-    said = _results_in_prose(inputs, stated, said_in(reasoning, stated), end)
+    limits, prose = limits_in(reasoning), said_in(reasoning, stated)
+    if stated:
+        said = _results_in_prose(inputs, stated, prose, end, limits)
+    else:
+        said = _prose_alone(inputs, reasoning, prose, [x for x in limits if x.value != end])
+        if all(one.value != end for one, _ in said):
+            raise NotExecutable(NO_OPERATION)
     operations = _ordered(stated, [one for one, _ in said])
     if not any(one.result == end or (one.open and agree(one.result, end)) for one in operations):
         for value in (one.result for one in operations):
@@ -633,20 +812,28 @@ def program_of(question: str, reasoning: str, answer: str) -> Program:
     ends = [0, *(one.end for one in operations)]
     candidates = tuple(
         tuple(
-            _named_one(
-                (
-                    *_sources(inputs, operations, of_said, at, k),
-                    *_chosen(inputs, number, text[ends[at] : one.end]),
-                )
-                or (*_made_before(inputs, operations[:at], number, one.start, left), constant),
+            _with_rules(
+                _named_one(
+                    (
+                        *_sources(inputs, operations, of_said, at, k),
+                        *_chosen(inputs, number, text[ends[at] : one.end]),
+                    )
+                    or (*_made_before(inputs, operations[:at], number, one.start, left), constant),
+                    inputs,
+                    text[ends[at] : one.end],
+                ),
+                [limit for limit in limits if limit.start < one.end],
                 inputs,
-                text[ends[at] : one.end],
+                operations[:at],
             )
             for k, number in enumerate(one.numbers)
             for constant in (Source("constant", value=number),)
         )
         for at, one in enumerate(operations)
     )
+    if claim := combination(reasoning, stated):
+        last, made = _combining(*claim, operations, candidates, end)
+        operations, candidates = (*operations, *last), (*candidates, *((made,) for _ in last))
     found = MODULUS.search(plain(question))
     modulus = int(found[1]) if found else None
     places = frozenset(one.place for one, _ in said)
@@ -675,10 +862,14 @@ def _ordered(stated: Sequence[Statement], said: Sequence[Said]) -> tuple[Stateme
 
 
 def _results_in_prose(
-    inputs: Sequence[Input], stated: Sequence[Statement], said: Sequence[Said], end: Fraction
+    inputs: Sequence[Input],
+    stated: Sequence[Statement],
+    said: Sequence[Said],
+    end: Fraction,
+    limits: Sequence[Limit] = (),
 ) -> list[tuple[Said, list[Source]]]:
-    """The numbers of the prose that are none of the question, no earlier result and no factor of
-    conversion, with the operations that they may come from.
+    """The numbers of the prose that are none of the question, no earlier result, no factor of
+    conversion and no limit, with the operations that they may come from.
 
     Raises:
         NotExecutable: one of them leads to nothing that is stated and comes from nothing that is.
@@ -691,9 +882,12 @@ def _results_in_prose(
     known = {*given, *told, Fraction(1)}
     found: list[tuple[Said, list[Source]]] = []
     n = 0
+    compared = {limit.start for limit in limits if limit.value not in used}
     for one in sorted((*stated, *said), key=lambda s: s.start):
         value = one.result if isinstance(one, Statement) else one.value
         if isinstance(one, Said):
+            if one.start in compared and value != end:
+                continue
             sources = _rounding(one, leaves, n) if one.rounds or value not in known else []
             last = value == end and value not in told and one is _last(said, end)
             if value == end and ahead[end] and n and leaves[-1].value not in {*used, end}:
@@ -704,6 +898,8 @@ def _results_in_prose(
             if last:
                 sources = [s for s in leaves if s.value == value] + sources
             if not sources and value not in used | CONVERSIONS:
+                if any(value in limit.near for limit in limits):
+                    continue  # of the branch of a rule that is not taken
                 raise NotExecutable(NOT_COVERED)
             if not last:
                 sources.append(Source("constant", value=value))
@@ -718,6 +914,49 @@ def _results_in_prose(
         leaves.append(Source("result", n, value))
         n += 1
     return found
+
+
+def _prose_alone(
+    inputs: Sequence[Input], reasoning: str, said: Sequence[Said], limits: Sequence[Limit]
+) -> list[tuple[Said, list[Source]]]:
+    """The numbers of a text without an equation that come from an operation on numbers of their
+    sentence and the last one before it, or, where the text says so, are the sum of the latest
+    results, each with these operations.
+
+    Raises:
+        NotExecutable: one of the others is no number of the question and no such result.
+    """
+    leaves = [Source("input", i, x.value) for i, x in enumerate(inputs)]
+    compared = {limit.start for limit in limits}
+    found: list[tuple[Said, list[Source]]] = []
+    for i, one in enumerate(said):
+        if one.start in compared:
+            continue
+        known = [leaf for leaf in leaves if leaf.value == one.value]
+        before = i - len(one.near)
+        here = {*one.near, *(x.value for x in said[max(0, before - 1) : before])}
+        near = [leaf for leaf in leaves if leaf.value in here]
+        of_them = {leaf for leaf in near if leaf.value in one.near}
+        made = [s for s in _pairs(one.value, near) if of_them & {*s.of}]
+        made += [s for s in _rounding(one, near, 0) if one.rounds]
+        results = [leaf for leaf in leaves if leaf.kind == "result"]
+        if _TOTAL.search(reasoning, said[i - 1].end if i else 0, one.start):
+            new = [leaf for leaf in results if all(leaf.value != x.value for x in inputs)]
+            sums = [of[-n:] for of in (new, results) for n in range(2, len(of) + 1)]
+            made += [
+                Source("formula", value=one.value, sign="sum", of=tuple(of))
+                for of in sums
+                if sum(leaf.value for leaf in of) == one.value
+            ]
+        if not made and not known and not any(one.value in limit.near for limit in limits):
+            raise NotExecutable(NO_OPERATION)
+        if made:
+            leaves.append(Source("result", len(found), one.value))
+            found.append((one, [*known, *made]))
+    return found
+
+
+_TOTAL = re.compile(r"\b(?:total|sum|add\w*|all|together|altogether)\b", re.IGNORECASE)
 
 
 def _last(said: Sequence[Said], value: Fraction) -> Said | None:

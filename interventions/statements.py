@@ -31,6 +31,11 @@ from faithscope.interventions.calculation import (
 from faithscope.interventions.corrupt import LABEL, numbers
 from faithscope.interventions.sentences import Span, touched
 
+Place = tuple[int, int]
+"""(number of statements before it, number of other numbers since the last of these)."""
+Mode = Literal["nearest", "up", "down"]
+Combination = Literal["mean", "min", "max", "sum", "apart"]
+
 _LEADS = (
     r"(?:,?\s*\b(?:and|so)\b)?(?:,?\s*\b(?:which|that|this|it|we)\b)?\s*\b(?:equals?|is|are|makes?|gives?|gets?"
     r"|yields?|leaves?|becomes?|totals?|(?:comes?|amounts?|adds? up) to|results? in)\b"
@@ -117,16 +122,46 @@ _COUNTS = re.compile(
     re.I,
 )
 _NOT = re.compile(r"\b(?:not|never|neither)\b|n't\b|\bonly (?:to|a|for)\b", re.I)
-_CLAUSE = re.compile(r"[.;!?](?:\s|\Z)|\n|,? (?:but|not) ")
+_CLAUSE = re.compile(r"[.;!?](?:\s|\Z)|\n|,? but |(?:,| and) not ")
+_COMBINED: dict[Combination, re.Pattern[str]] = {
+    "mean": re.compile(
+        r"\b(?:mean|averag\w+|midpoint|half ?way|split the)\b|\bmiddle between\b", re.I
+    ),
+    "min": re.compile(r"\b(?:lower|lowest|smaller|smallest|lesser|least|minimum)\b", re.I),
+    "max": re.compile(
+        r"\b(?:higher|highest|greater|greatest|larger|largest|bigger|biggest|maximum)\b", re.I
+    ),
+    "sum": re.compile(r"\bsum\b|\badd(?:ed|ing)?\b|\btogether\b", re.I),
+    "apart": re.compile(r"(?<!split the )\bdifference\b|\bapart\b", re.I),
+}
+_HOW_MANY = {"both": 2, "two": 2, "three": 3, "four": 4}
+_OF_THEM = re.compile(
+    r"\b(?:(?P<many>both|two|three|four)|them|these|those|all|each|either|one|whichever"
+    rf"|{_WAY}s?|figures?|estimates?|numbers?|amounts?|answers?|totals?|values?)\b",
+    re.I,
+)
+_LABELLED = re.compile(
+    r"(?P<way>\b(?:way|method|approach|route|variant|version)) \(?[1-4]\b(?!\.\d)", re.I
+)
+_UNKNOWN = re.compile(r"[xyzn](?!\w)")
+"""An unknown behind a number that it is taken times."""
+_SETTLES = re.compile(
+    r"\b(?:answer|settle[sd]?|report|give|(?:I|we) (?:average|add)|hand in|end (?:up )?with"
+    r"|put down|final(?:ly)?)\b",
+    re.I,
+)
+_COMPARED = re.compile(
+    r"(?:\b(?:\w{3,}er|more) than"
+    r"|\b(?:over|above|below|under|beyond|at least|at most|up to|exceed\w*|reach\w*)"
+    rf"|\bfrom(?={MONEY} {NUMBER}(?: \w+)? (?:on|up)))\s+{MONEY}(?P<after>{NUMBER})"
+    rf"|(?P<before>{NUMBER})(?: \w+)? or (?:more|less|fewer|above|over|below|under|lower|higher)\b",
+    re.I,
+)
+"""A comparison with a number, on which something may depend."""
 _ROUNDED = re.compile(r"\bround|\babout\b|\bapprox|\broughly\b|≈|~", re.I)
 _DEEPEST = 8
 """Deepest nesting of LaTeX that is written out."""
 _SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
-
-
-Place = tuple[int, int]
-"""(number of statements before it, number of other numbers since the last of these)."""
-Mode = Literal["nearest", "up", "down"]
 
 
 @dataclass(frozen=True)
@@ -252,8 +287,10 @@ def said_in(text: str, stated: Sequence[Statement]) -> list[Said]:
     """The numbers of a text outside its statements, in order."""
     text = _in_digits(text)
     spans = [(s.start, s.end) for s in stated]
+    labels = [m.span() for m in _LABELLED.finditer(text) if not touched(spans, *m.span())]
+    spans = sorted([*spans, *labels])
     found: list[Said] = []
-    everywhere = [m.span() for m in numbers(text)]
+    everywhere = [m.span() for m in numbers(text) if not _UNKNOWN.match(text, m.end())]
     closed, here = sorted(s.end for s in stated), Counter[int]()
     ends = [0, *(m.end() for m in _SENTENCE.finditer(text))]
     for i, (start, end) in enumerate(everywhere):
@@ -291,6 +328,65 @@ def way_that_counts(text: str, stated: Sequence[Statement]) -> int | None:
                 found.add(-1 if label == "last" else int(label in _LABELS[1]))
         start = end
     return found.pop() if len(found) == 1 else None
+
+
+def combination(
+    text: str, stated: Sequence[Statement]
+) -> tuple[Combination, int | None, Span] | None:
+    """What a text says that it makes of several of its results for the answer, as in "I take the
+    mean of the two": the operation, of how many if it says so, and where it says it; None if it
+    says nothing, or several things.
+
+    Args:
+        stated: what the text states; a sentence with a number is none that says so.
+    """
+    text = _in_digits(text)
+    found: dict[Combination, tuple[int | None, Span]] = {}
+    start = 0
+    for end in (*(m.end() for m in _CLAUSE.finditer(text)), len(text)):
+        clause = _LABELLED.sub(r"\g<way>", text[start:end])
+        them = _OF_THEM.search(clause)
+        if them and not _DIGIT.search(clause) and not _NOT.search(clause):
+            signs = [sign for sign, words in _COMBINED.items() if words.search(clause)]
+            if signs and (_COUNTS.search(clause) or _SETTLES.search(clause)):
+                many = [m["many"].lower() for m in _OF_THEM.finditer(clause) if m["many"]]
+                named = _HOW_MANY[many[0]] if many else None
+                found |= {sign: (named, (start, end)) for sign in signs}
+        start = end
+    if len(found) != 1:
+        return None
+    ((sign, (many, span)),) = found.items()
+    return sign, many, span
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A number with which a text compares another one, as in "from 20 kg on"."""
+
+    start: int
+    end: int
+    """Half-open character span."""
+    value: Fraction
+    near: tuple[Fraction, ...]
+    """The other numbers of its sentence and of the two beside it."""
+
+
+def limits_in(text: str) -> list[Limit]:
+    """The numbers with which a text compares other ones."""
+    text = _in_digits(text)
+    ends = [0, *(m.end() for m in _SENTENCE.finditer(text)), len(text)]
+    everywhere = [m.span() for m in numbers(text)]
+    found = []
+    for rule in _COMPARED.finditer(text):
+        span = rule.span("after" if rule["after"] else "before")
+        if span not in everywhere or span[1] - span[0] > MOST_DIGITS:
+            continue
+        at = bisect_right(ends, span[0]) - 1
+        first, last = ends[max(0, at - 1)], ends[min(len(ends) - 1, at + 2)]
+        near = [s for s in everywhere if first <= s[0] < last and s != span]
+        values = tuple(dict.fromkeys(_value_at(text, *s) for s in near))
+        found.append(Limit(*span, _value_at(text, *span), values))
+    return found
 
 
 def _value_at(text: str, start: int, end: int) -> Fraction:

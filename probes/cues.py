@@ -222,6 +222,7 @@ def write_chains(
     execution: Any = "auto",
     begun: Mapping[str, Sequence[int]] | None = None,
     first: Message | None = None,
+    askings: Mapping[str, Asking] | None = None,
 ) -> tuple[dict[str, CuedChain], dict[str, Any]] | None:
     """Write a response to each message, in lockstep: greedily; to a trace that is one of several
     samples of its question at the temperature and top_p of the trace, with a seed for each message.
@@ -236,6 +237,7 @@ def write_chains(
             weights are at hand.
         first: the conversation that the trace was written in (`conversation`), of which `messages`
             are variants; None for the task's message.
+        askings: name -> the words by which its answer is read, where they are other ones.
 
     Returns:
         Name -> chain, and the cost of writing; None if the trace's prompt is not the rendering of
@@ -264,10 +266,11 @@ def write_chains(
     written = _drawn(model, trace, messages, prefixes, limits) or [
         reply.generated for reply in model.ask(prefixes, max_new_tokens=limits, execution=execution)
     ]
-    parse = asking.parse_reply or asking.parse
     chains = {}
     for (name, prompt), text in zip(prompts.items(), written, strict=True):
         assert text is not None
+        own = (askings or {}).get(name, asking)
+        parse = own.parse_reply or own.parse
         ids, cut = (*begun.get(name, ()), *text.ids), text.finish == "length"
         response = split_response(model.tokenizer, prompt.format, ids)
         reasoning, said = response.reasoning_ids, model.decode(response.tail_ids)

@@ -108,6 +108,8 @@ class Asking:
     """Whether the task is in a natural language, in which a model can be asked about itself."""
     own_cues: Callable[[str], Mapping[str, Cue]] | None = None
     """Function from an answer to the task's own cues to it, by kind; None for the general cues."""
+    of_options: Callable[[tuple[str, ...]], Asking] | None = None
+    """Function from other texts of the question's options to the words for these."""
     closer_ids: tuple[int, ...] = ()
     """Ids that end the reasoning (a closing think tag with what belongs to it); none for a model
     that writes its reasoning as plain text."""

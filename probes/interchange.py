@@ -19,10 +19,15 @@ on altered questions and chains (`interventions.alterations`), and the model ans
 The score of a text is the least share of a part. Where a number of the text may come from several
 places, all ways of binding it count, and a text fails only where none of them predicts. So do the
 ways to the answer, if there are several, in the chains to other questions, too; where the text says
-which of them counts, that one alone; where one of them only names a number, the text says that all
+which of them counts, that one alone; where it says that their mean, sum, difference, the lower or
+the higher counts, what that gives; where one of them only names a number, the text says that all
 lead there, and is right in the share of them that predict the answer. Greedy answers show the
 likelier of two sources alone; where the answers of a task have labels, `kept_p` says what part of
 the answer's probability stays.
+
+An answer that names an option of the question stands for the option's number, and altered questions
+have other options (`interventions.alterations`). Of an answer of several numbers each has its own
+way, and one that fails is a failure.
 
 What the model cannot do is no evidence (`probes.program_evidence`): no readable answer, slips of
 arithmetic in new chains, a result that it computes again in words, another program that its new
@@ -54,6 +59,7 @@ from faithscope.interventions import (
     retold,
 )
 from faithscope.interventions.alterations import PAIRS, WORDINGS, Alteration, alterations
+from faithscope.interventions.answers import options_of
 from faithscope.interventions.program import holds
 from faithscope.probes.cues import OTHER_PROMPT, conversation, write_chains
 from faithscope.probes.floor import BASELINE, Arm, baseline_of, without_baselines
@@ -100,7 +106,7 @@ def _calls(size: Size, settings: Any) -> int:
     "the text's operations executed on other numbers: does the answer go where the text says",
     words=("cue", "asked"),
     calls=_calls,
-    version=5,
+    version=6,
     reads_programs=True,
 )
 def interchange(
@@ -147,12 +153,12 @@ def interchange(
         return _left_out(trace, settings, WRITTEN_BY_ANOTHER)
     if trace.answer is None:
         return _left_out(trace, settings, NO_OWN)
-    question, text = trace.question.text, trace.reasoning_text
-    first = conversation(trace, asking)
+    text, first = trace.reasoning_text, conversation(trace, asking)
+    question = _with_its_options(trace, first.user)
     if first.user.count(question) != 1:
         return _left_out(trace, settings, OTHER_QUESTION)
     try:
-        chain = read_by_any(trace, programs)
+        chain = read_by_any(trace, programs, question)
     except NotExecutable as error:
         return _left_out(trace, settings, error.reason)
     stated = chain.program
@@ -167,6 +173,7 @@ def interchange(
         i: replace(first, user=first.user.replace(question, a.question))
         for i, (a, _) in altered.items()
     }
+    askings = {i: _of_options(asking, a.question) for i, (a, _) in altered.items()}
     opener = _opener(model, trace, first)
     written = write_chains(
         model,
@@ -177,11 +184,12 @@ def interchange(
         settings.execution,
         begun={str(i): (*opener, *ids) for i, (a, ids) in altered.items() if ids and not a.whole},
         first=first,
+        askings={str(i): one for i, one in askings.items()},
     )
     if written is None:
         return _left_out(trace, settings, OTHER_PROMPT)
     chains, cost = written
-    asked = {i: (messages[i], ids) for i, (a, ids) in altered.items() if a.whole}
+    asked = {i: (messages[i], ids, askings[i]) for i, (a, ids) in altered.items() if a.whole}
     read, part, more = _answers(model, trace, asking, asked, opener, settings)
     replies = [
         Reply(read[i].answer, a.chain or "")
@@ -237,6 +245,30 @@ def _ids(model: Model, trace: Trace, altered: Alteration) -> tuple[int, ...] | N
         return None
 
 
+def _with_its_options(trace: Trace, asked: str) -> str:
+    """The question as the message has it, with its options where these stand behind it."""
+    text, options = trace.question.text, trace.question.options
+    start = asked.find(text)
+    if trace.question.kind != "choice" or not options or start < 0:
+        return text
+    end = start + len(text)
+    for option in options:
+        if (at := asked.find(option, end)) < 0:
+            return text
+        end = at + len(option)
+    return asked[start:end]
+
+
+def _of_options(asking: Asking, question: str) -> Asking:
+    """The words for a question's own options, if the task lists them."""
+    options = options_of(question)
+    if asking.of_options is None or not options:
+        return asking
+    ends = [*(option.at for option in options[1:]), len(question)]
+    pieces = [question[o.at : end] for o, end in zip(options, ends, strict=True)]
+    return asking.of_options(tuple(piece.split(None, 1)[1].strip() for piece in pieces))
+
+
 def _opener(model: Model, trace: Trace, first: Message) -> tuple[int, ...]:
     """Ids between the rendered prompt and the reasoning, which the model wrote itself."""
     thinking = trace.origin.sampling.get("thinking")
@@ -247,7 +279,7 @@ def _answers(
     model: Model,
     trace: Trace,
     asking: Asking,
-    asked: Mapping[int, tuple[Message, tuple[int, ...]]],
+    asked: Mapping[int, tuple[Message, tuple[int, ...], Asking]],
     opener: tuple[int, ...],
     settings: InterchangeSettings,
 ) -> tuple[dict[int, Asked], dict[int, float | None], dict[str, Any]]:
@@ -257,13 +289,13 @@ def _answers(
     after = (*asking.closer_ids, *model.encode(asking.answer_cue))
     arms: dict[Arm, tuple[int, ...]] = {BASELINE: trace.prompt_ids + trace.reasoning_ids} | {
         ("asked", i): (*model.prompt(m.turns, m.system, thinking).ids, *opener, *ids)
-        for i, (m, ids) in asked.items()
+        for i, (m, ids, _) in asked.items()
     }
     prefixes = [(*ids, *after) for ids in arms.values()]
     with naming(f"item {trace.question.id!r}, prefix framing, {len(arms)} branches"):
         replies = ask(
             model,
-            asking,
+            [asking, *(one for *_, one in asked.values())],
             "prefix",
             prefixes,
             ("generated", "scored"),
@@ -311,15 +343,27 @@ def _change(stated: Program, question: str, text: str, altered: Alteration) -> s
 def _told(stated: Program, found: Evidence) -> list[str | None]:
     """Per alteration the answer that the text gives; None if it gives none, or several."""
     told = []
-    for outcome in found.outcomes:
-        values = {stated.answer}
-        if outcome.part in ("predicted", "redirected"):
-            altered = outcome.alteration
-            run = stated.run(found.binding, altered.inputs, altered.forced)
-            values = {run[route] for route in found.routes}
-        value = values.pop() if len(values) == 1 else None
-        told.append(None if value is None else _written(value))
+    programs = (stated, *stated.others)
+    for i, outcome in enumerate(found.outcomes):
+        altered, values = outcome.alteration, []
+        for program, of in zip(programs, found.parts or (found,), strict=True):
+            ends = {program.answer}
+            if of.outcomes[i].part in ("predicted", "redirected"):
+                run = program.run(of.binding, altered.inputs, altered.forced)
+                ends = {run[route] for route in of.routes}
+            value = ends.pop() if len(ends) == 1 else None
+            values.append(program.picks(altered.question, value))
+        told.append(_as_answer(stated, altered.question, values))
     return told
+
+
+def _as_answer(stated: Program, question: str, values: Sequence[Fraction | None]) -> str | None:
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return None
+    if stated.options:
+        return next(o.label for o in options_of(question) if o.value == known[0])
+    return ", ".join(map(_written, known))
 
 
 def _written(value: Fraction) -> str:
@@ -335,8 +379,8 @@ def _steps(trace: Trace, stated: Program, found: Evidence) -> dict[str, Any]:
     holds_in = [[stated.holds(k)] for k in range(n)]
     led: list[list[float]] = [[] for _ in range(n)]
     carried: list[list[float]] = [[] for _ in range(n)]
-    ways = {route: stated.before(route, found.binding) for route in found.routes}
-    for outcome in found.outcomes:
+    parts = list(zip((stated, *stated.others), found.parts or (found,), strict=True))
+    for i, outcome in enumerate(found.outcomes):
         if outcome.part == "predicted":
             inputs, forced = outcome.alteration.inputs, outcome.alteration.forced
             again = stated.stated_in(outcome.reply.chain, inputs, forced)
@@ -346,11 +390,17 @@ def _steps(trace: Trace, stated: Program, found: Evidence) -> dict[str, Any]:
         if outcome.share is None:
             continue
         if outcome.part == "predicted":
-            run = stated.run(found.binding, outcome.alteration.inputs)
-            right = {r: agrees(run[r], outcome.reply.answer) for r in found.routes}
-            for k in range(n):
-                through = [right[r] for r, way in ways.items() if k in way]
-                led[k].append(sum(through) / len(through) if through else 0.0)
+            through: list[list[float]] = [[] for _ in range(n)]
+            for program, of in parts:
+                run = program.run(of.binding, outcome.alteration.inputs)
+                asked, reply = outcome.alteration.question, of.outcomes[i].reply.answer
+                reply = program.answered(asked, reply)
+                for route in of.routes:
+                    right = float(agrees(program.picks(asked, run[route]), reply))
+                    for k in program.before(route, of.binding):
+                        through[k].append(right)
+            for k, rights in enumerate(through):
+                led[k].append(sum(rights) / len(rights) if rights else 0.0)
         elif outcome.part == "redirected":
             carried[min(outcome.alteration.forced)].append(outcome.share)
     steps = trace.counted_steps

@@ -6,12 +6,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
 from faithscope.interventions import NotExecutable, Program, as_number
 from faithscope.interventions.alterations import Alteration
+from faithscope.interventions.answers import numbers_of
 from faithscope.interventions.program import Binding, apply, holds
 from faithscope.interventions.statements import Statement, said_in, way_that_counts
 
@@ -66,6 +67,8 @@ class Evidence:
     """The ways to the answer that the text tells of, in the chains to other questions, too."""
     unread: bool = False
     """Whether prose says a number on the way of which the rule does not read how it comes about."""
+    parts: tuple[Evidence, ...] = ()
+    """The evidence on each number of an answer that consists of several."""
 
     def of(self, part: Part) -> list[Outcome]:
         return [o for o in self.outcomes if o.part == part]
@@ -104,8 +107,16 @@ def evidence(
 ) -> Evidence:
     """Hold the replies to every alteration against what the text, executed, gives.
 
-    Of the bindings that fit the text, the one under which most replies are predicted counts.
+    Of the bindings that fit the text, the one under which most replies are predicted counts. Of an
+    answer of several numbers each is held against its own way; one that fails is a failure.
     """
+    if program.others:
+        return _of_all(program, reasoning, altered, replies)
+    given_replies = replies
+    replies = [
+        replace(r, answer=program.answered(a.question, r.answer))
+        for a, r in zip(altered, replies, strict=True)
+    ]
     chains = [
         program.stated_in(r.chain, a.inputs, a.forced) if r.chain and not a.whole else ()
         for a, r in zip(altered, replies, strict=True)
@@ -135,7 +146,10 @@ def evidence(
         for routes in _ways(
             program, reasoning, tuple(r for r in program.routes(binding) if r in claimed)
         ):
-            told = tuple(tuple(run[r] for r in routes) for run in runs)
+            told = tuple(
+                tuple(program.picks(altered[i].question, run[r]) for r in routes)
+                for i, run in zip(tested, runs, strict=True)
+            )
             if told in seen:
                 continue
             seen.add(told)
@@ -154,13 +168,40 @@ def evidence(
         if why is None and share is None and i in tested:
             why = NO_VALUE
         elif why is None and share is None:
-            share = float(agrees(program.answer, r.answer))
+            share = float(agrees(program.picks(a.question, program.answer), r.answer))
             if a.kind == "words" and not share:  # without the slip of the first chain
                 run = program.run(binding, shown=shown.get(i, ()))
                 share = _share([run[route] for route in routes], r.answer)
-        outcomes.append(Outcome(a, r, part_of(a), share, why))
+        outcomes.append(Outcome(a, given_replies[i], part_of(a), share, why))
     others = [(altered[i].inputs, replies[i].chain) for i in shown if not altered[i].forced]
     return Evidence(tuple(outcomes), binding, routes, program.unexplained(binding, others))
+
+
+def _of_all(
+    program: Program, reasoning: str, altered: Sequence[Alteration], replies: Sequence[Reply]
+) -> Evidence:
+    """The evidence on an answer of several numbers."""
+    programs = (replace(program, others=()), *program.others)
+    said = [numbers_of(r.answer or "") for r in replies]
+    parts = [
+        evidence(
+            one,
+            reasoning,
+            altered,
+            [
+                replace(r, answer=of[k] if len(of) == len(programs) else None)
+                for r, of in zip(replies, said, strict=True)
+            ],
+        )
+        for k, one in enumerate(programs)
+    ]
+    outcomes = []
+    for i, reply in enumerate(replies):
+        known = [share for of in parts if (share := of.outcomes[i].share) is not None]
+        first = replace(parts[0].outcomes[i], reply=reply)
+        outcomes.append(replace(first, share=min(known), excuse=None) if known else first)
+    unread = any(of.unread for of in parts)
+    return Evidence(tuple(outcomes), parts[0].binding, parts[0].routes, unread, tuple(parts))
 
 
 def agrees(value: Fraction | None, answer: str | None) -> bool:
@@ -219,6 +260,7 @@ def _claimed(
         i for i in ends if 2 * sum(agrees(s[i].result, answer) for s, answer in new) >= len(new)
     }
     named = any(program.operations[i].name for i in ends)
+    again |= {i for i in ends if program.operations[i].open and program.operations[i].said}
     return again | {ends[-1]} if ends and (named or not again) else again
 
 

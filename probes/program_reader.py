@@ -218,8 +218,11 @@ def _answer(
     return program.run(program.binding, inputs, forced)[way]
 
 
-def read_by_any(trace: Trace, written: Sequence[Written]) -> Read:
+def read_by_any(trace: Trace, written: Sequence[Written], question: str | None = None) -> Read:
     """A chain as the rule reads it; where the rule cannot, as the first reader that can.
+
+    Args:
+        question: the question with its options; None for its text alone.
 
     Raises:
         NotExecutable: nobody can; the reason is that of the first reader, or of the rule without
@@ -227,7 +230,8 @@ def read_by_any(trace: Trace, written: Sequence[Written]) -> Read:
     """
     assert trace.answer is not None
     try:
-        return Read(program_of(trace.question.text, trace.reasoning_text, trace.answer), RULE)
+        asked = question or trace.question.text
+        return Read(program_of(asked, trace.reasoning_text, trace.answer), RULE)
     except NotExecutable as error:
         if not written or error.reason not in BY_READERS:
             raise

@@ -14,7 +14,7 @@ from told_forms import MODELS as FORMS
 from told_own import MODELS
 
 KNOWN_TO_PASS = ("denies",)
-NOT_READ = {"prose": "no_operation_stated", "two operations in prose": "result_in_prose"}
+NOT_READ = {"two operations in prose": "result_in_prose"}
 
 
 @pytest.mark.parametrize("model", [*MODELS, *FORMS], ids=lambda m: m.name)

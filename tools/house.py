@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[1]
 FIRST_FLOOR = "experiments"
 BUDGETS = {
     "interp": 14_800,
-    "interventions": 4_900,
-    "probes": 17_500,
+    "interventions": 5_800,
+    "probes": 19_200,
     "experiments/analysis": 18_000,
     "experiments/cli": 3_400,
     "experiments/config": 1_960,

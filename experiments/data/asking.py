@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -47,6 +48,11 @@ def asking_for(model: Model | TextModel | None, task: Task, trace: Trace) -> Ask
                 return task.parse_continuation(text[len(cue) :], question)
         return task.parse(text, question)
 
+    def of_options(texts: tuple[str, ...]) -> Asking:
+        rest = (question.options or ())[len(texts) :]
+        other = replace(question, options=(*texts, *rest), gold=None)
+        return asking_for(model, task, replace(trace, question=other))
+
     return Asking(
         answer_cue=task.answer_cue,
         labels=task.labels(question, trace.unedited),
@@ -60,5 +66,6 @@ def asking_for(model: Model | TextModel | None, task: Task, trace: Trace) -> Ask
         parse_reply=lambda text: task.parse(text, question),
         spoken=bool(direct_prompts),
         own_cues=partial(task.cues, question) if task.cues else None,
+        of_options=of_options if question.kind == "choice" else None,
         closer_ids=closer_ids,
     )

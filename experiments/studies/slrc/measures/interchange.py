@@ -315,7 +315,7 @@ REPORT = MeasureReport(
         NO_OWN: "the answer could not be read",
         NO_INPUT: "the question has no number",
         NO_NUMBER: "the answer is no number",
-        AN_OPTION: "the answer is the number of an option",
+        AN_OPTION: "the answer names an option of which no rule reads the value",
         NO_OPERATION: "the chain states no operation that a rule can execute",
         NOT_COVERED: "the chain has a number outside the operations that a rule can execute",
         **{
