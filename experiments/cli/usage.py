@@ -232,10 +232,13 @@ def _of_data(path: Path) -> str:
     asks = f"faithscope run chains --set tasks=[own] --set {quoted(f'data.path={path}')}"
     if any(reader.owns(path) for reader in READERS):
         return f"holds chains: {chains}"
-    row = next(iter(rows_in(path)), None) if suffix_of(path) in SUFFIXES else None
-    if row is None:
-        return "is no config (.yaml)"
-    cells = row.cells.plain
+    if suffix_of(path) not in SUFFIXES:
+        return ""
+    cells = next((row.cells.plain for row in rows_in(path)), {})
+    if not cells:
+        return "is no config (.yaml), and holds no rows"
+    if suffix_of(path) == ".json" and isinstance(cells.get("model", cells.get("data")), dict):
+        return ""  # JSON is YAML, and this is a config
     if any(reader.recognises(cells) for reader in READERS):
         return f"holds chains: {chains}"
     columns = proposed(cells)

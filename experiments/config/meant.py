@@ -32,6 +32,7 @@ _ALSO = {
     "quantize": "quantization quant load_in_4bit load_in_8bit",
     "max_new_tokens": "max_tokens max_gen_toks max_length max_len max_completion_tokens tokens",
     "temperature": "temp",
+    "rate": "lr learning_rate",
     "samples": "k n_sample num_return_sequences num_generations repeats epochs",
     "probes": "probe measure measures metric metrics",
     "judges.model": "judges judge judge_model grader scorer",

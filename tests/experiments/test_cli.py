@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -151,6 +152,13 @@ def test_a_file_in_place_of_a_config_is_answered_by_what_it_holds(
     (tmp_path / name).write_text(row + "\n")
     said = refused("run", str(tmp_path / name))
     assert said.endswith(f": faithscope run {meant.format(tmp_path / name)}")
+
+
+@pytest.mark.parametrize("name", ["x.json", "x"])
+def test_a_config_in_json_or_without_an_ending_is_none_of_these(tmp_path: Path, name: str) -> None:
+    values = yaml.safe_load(Path(config(tmp_path)).read_text())
+    (tmp_path / name).write_text(json.dumps(values | {"slrc": {"shuffels": 1}}))
+    assert "slrc.shuffels: unknown key 'shuffels'" in refused("run", str(tmp_path / name))
 
 
 def test_a_run_in_place_of_a_config_is_gone_on_with_by_its_own(tmp_path: Path) -> None:
