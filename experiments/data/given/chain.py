@@ -22,6 +22,7 @@ SPLIT = "test"
 
 _RARE = ("cut", "prefilled", "cue", "cue_target", "cue_name", "cue_mention", "cue_place")
 _RARE += ("pair", "condition", "uncued", "sent", "edits", "counterfactual", "sample", "candidates")
+_RARE += ("ids",)
 """Fields of a chain that few files tell of."""
 
 
@@ -94,6 +95,10 @@ class GivenChain:
     edits: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
     """Kind of edits that were made elsewhere -> index of a given step -> its text after the edit; a
     kind that other chains of the file have may have no step here."""
+    ids: tuple[int, ...] = ()
+    """Ids of the reasoning as its model wrote them, for a chain out of another run. A model whose
+    tokenizer reads them as this text takes them as they are: another encoding of a text is another
+    input (two line breaks may be one token or two)."""
     where: str = ""
     """Place of the chain for messages: `mine.jsonl, line 3`."""
     group: str | None = None

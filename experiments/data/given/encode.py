@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING
 
 from faithscope.experiments.data.given.chain import GivenChain
@@ -19,6 +19,7 @@ from faithscope.interventions import (
     NotWritable,
     Origin,
     Question,
+    Step,
     Trace,
     from_ids,
     from_steps,
@@ -146,7 +147,9 @@ def _in_steps(
 ) -> Trace:
     texts = [text for _, text in parts]
     try:
-        trace = from_steps(question, (), texts, model.encode, model.pieces)
+        trace = _as_written(model, question, chain, texts) or from_steps(
+            question, (), texts, model.encode, model.pieces
+        )
     except NotWritable as error:
         raise UserError(f"{chain.where}: {_unwritable(model, parts)}") from error
     steps = tuple(
@@ -154,6 +157,33 @@ def _in_steps(
         for s, (i, _) in zip(trace.steps, parts, strict=True)
     )
     return replace(trace, steps=steps)
+
+
+def _as_written(
+    model: Speaks | TextModel, question: Question, chain: GivenChain, texts: Sequence[str]
+) -> Trace | None:
+    """The trace in the ids that the chain's model wrote; None if they are not known, read otherwise
+    here, or have a token across the border of two steps."""
+    if isinstance(model, TextModel) or (pieces := _pieces_of(model, chain)) is None:
+        return None
+    ends = [0, *accumulate(map(len, pieces))]
+    token_at = {char: token for token, char in enumerate(ends)}
+    chars = [0, *accumulate(map(len, texts))]
+    if not all(char in token_at for char in chars):
+        return None
+    steps = tuple(
+        Step(i, text, (a, b), (token_at[a], token_at[b]))
+        for i, (text, (a, b)) in enumerate(zip(texts, pairwise(chars), strict=True))
+    )
+    return Trace(question, (), chain.ids, pieces, steps)
+
+
+def _pieces_of(model: Speaks, chain: GivenChain) -> tuple[str, ...] | None:
+    """The pieces of the ids that the chain's model wrote, if they read as its text here, too."""
+    if not chain.ids or max(chain.ids) >= len(model.tokenizer):
+        return None
+    pieces = tuple(model.pieces(chain.ids))
+    return pieces if "".join(pieces) == chain.reasoning else None
 
 
 def _unwritable(model: Speaks | TextModel, parts: list[tuple[int | None, str]]) -> str:
@@ -178,7 +208,8 @@ def _whole(
     settings: TraceSettings,
     strip: bool,
 ) -> Trace:
-    done = written(chain.reasoning, (), model.encode, model.pieces)
+    own = None if isinstance(model, TextModel) else _pieces_of(model, chain)
+    done = (chain.ids, own) if own else written(chain.reasoning, (), model.encode, model.pieces)
     if done is None:
         reason = _unwritable(model, [(None, chain.reasoning)])
         raise UserError(f"{chain.where}: {reason}")

@@ -65,6 +65,7 @@ def _chain(row: SourceRow) -> GivenChain:
         gold=question["gold"],
         candidates=tuple(question.get("candidates", ())),
         reasoning="".join(record["pieces"]),
+        ids=tuple(record.get("reasoning_ids", ())),
         steps=tuple((s["chars"][0], s["chars"][1]) for s in steps),
         answer=record["answer"],
         model=record["model"] if given is None else given["model"],
@@ -86,7 +87,14 @@ def _chain(row: SourceRow) -> GivenChain:
     paired = replace(chain, **{n: given[n] for n in _OF_PAIRS if given.get(n)})
     if (plain := given.get("uncued")) is None:
         return paired
-    alone = {"steps": None, "step_labels": {}, "labels": {}, "prefilled": 0, "condition": "uncued"}
+    alone = {
+        "steps": None,
+        "ids": (),
+        "step_labels": {},
+        "labels": {},
+        "prefilled": 0,
+        "condition": "uncued",
+    }
     told = {name: plain[name] for name in ("prompt", "reasoning", "answer")}
     return replace(paired, uncued=replace(chain, pair=paired.pair, **alone, **told))
 
@@ -148,6 +156,7 @@ def _cued_chain(row: SourceRow) -> GivenChain:
     return replace(
         plain,
         reasoning=cued["reasoning"],
+        ids=(),
         steps=None,
         step_labels={},
         answer=cued["answer"],

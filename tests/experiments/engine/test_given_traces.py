@@ -15,9 +15,10 @@ from speaking_server import reasoning, speaks
 
 import faithscope
 from faithscope.experiments.config.load import load_config
+from faithscope.experiments.data.given.encode import given_trace
 from faithscope.experiments.data.given.question_of_chain import question_of_chain
 from faithscope.experiments.data.tasks.sources.rows import SourceRow
-from faithscope.experiments.data.traces import to_record, to_trace
+from faithscope.experiments.data.traces import TraceSettings, to_record, to_trace
 from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import plan, run
 from faithscope.experiments.engine.traces.given import RUN, read_given
@@ -279,6 +280,45 @@ def test_another_run_is_a_source_of_chains(tmp_path: Path, own: list[Trace]) -> 
     assert list(b["n_steps"]) == list(a["n_steps"])
     assert set(b["written_by"]) == {"planted:faithful"}
     assert set(b["format"]) == {"run"}
+
+
+def test_another_runs_chain_keeps_the_tokens_that_its_model_wrote(language: Any) -> None:
+    def read(texts: list[str], ids: list[int]) -> Trace:
+        spans = [(sum(map(len, texts[:i])), sum(map(len, texts[: i + 1]))) for i in range(2)]
+        record: dict[str, Any] = {
+            "item": "q0",
+            "model": "m",
+            "question": {
+                **{"dataset": "own", "task": "own", "text": "How many?", "kind": "number"},
+                **{"options": None, "gold": "7"},
+            },
+            "origin": {},
+            "pieces": language.pieces(ids),
+            "reasoning_ids": ids,
+            "steps": [
+                {"index": i, "text": t, "chars": chars, "counted": True}
+                for i, (t, chars) in enumerate(zip(texts, spans, strict=True))
+            ],
+            "answer": "7",
+        }
+        (chain,) = RUN.chains([SourceRow("q0", record, "runs/a")])
+        return given_trace(language, question_of_chain(chain, "runs/a", "run"), TraceSettings())
+
+    # two line breaks at a text's end are one token, and two before a word
+    first, (both,) = map(language.encode, ("It is 3 + 4.", "\n\n"))
+    texts = ["It is 3 + 4.\n\n", "So it is 7."]
+    ids = list(language.encode("".join(texts)))
+    assert list(language.encode(texts[0])) == [*first, both] != ids[: len(first) + 1]
+    trace = read(texts, ids)
+    assert list(trace.reasoning_ids) == ids
+    assert [s.text for s in trace.steps] == texts
+    for step in trace.steps:
+        assert language.decode(trace.step_ids(step)) == step.text
+    # where a token lies across the border of two steps, each step has its own
+    borders = ["It is about mar", "bles alone."]
+    across = read(borders, list(language.encode("".join(borders))))
+    assert [s.text for s in across.steps] == borders
+    assert across.reasoning_text == "".join(borders)
 
 
 @pytest.mark.takes("a run whose model writes chains under cues")
