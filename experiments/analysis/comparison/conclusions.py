@@ -326,8 +326,8 @@ def parting_sentences(tables: Tables) -> Iterator[Sentence]:
         return
     row = max(known, key=lambda r: (r["beyond"], r["n"]))
     of = (
-        f"{row['n']:,} of {row['n_items']:,} traces (by chance {round(row['expected'])}; beyond "
-        f"chance {estimated(row, 'beyond', signed=True, digits=0)})"
+        f"{row['n']:,} of {row['n_items']:,} traces (by chance {decimal(row['expected'], 1)}; "
+        f"beyond chance {estimated(row, 'beyond', signed=True, digits=1)})"
     )
     if row["beyond_low"] > 0:
         most = "Of four kinds of disagreement the most beyond chance"

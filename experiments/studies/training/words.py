@@ -13,7 +13,7 @@ from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.statistics import stats
 from faithscope.experiments.analysis.tidy import count, keep, numbers, rows, where
 from faithscope.experiments.analysis.wording import model_order, short
-from faithscope.experiments.numerals import decimal, percent
+from faithscope.experiments.numerals import decimal, percent, significant
 from faithscope.experiments.studies.training.config import START
 from faithscope.experiments.studies.training.tables import beside_start
 
@@ -162,7 +162,7 @@ def how_to_read(planted: pd.DataFrame) -> str:
             "A measure rose or fell if the interval of its change (Student's t over seeds, at a "
             f"level that counts all {len(READ)} measures of a model and method) leaves out zero, "
             f"or if all seeds changed alike, which {len(READ) * n - known} of {len(READ) * n} "
-            f"changes did; of {known} such intervals, about {round(known / 20 / len(READ))} leave "
+            f"changes did; of {known} such intervals, about {significant(known / 20 / len(READ))} leave "
             "out zero by chance."
         )
     if n < len(trained):

@@ -113,7 +113,7 @@ def test_with_seeds_enough_the_interval_decides_and_chance_is_counted():
     assert USER.name in said
     text = how_to_read(planted)
     assert "all seeds changed alike, which 0 of 3 changes did" in text
-    assert "of 3 such intervals, about 0 leave out zero by chance" in text
+    assert "of 3 such intervals, about 0.05 leave out zero by chance" in text
     assert "too few" not in text
 
 
