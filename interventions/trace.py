@@ -176,6 +176,11 @@ class Edit:
     seed: int | None = None
     detail: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def words(self) -> str:
+        """The edit in words; its step is counted from 1, as wherever steps are shown."""
+        return f"edited: {self.kind}" + ("" if self.step is None else f" of step {self.step + 1}")
+
 
 @dataclass(frozen=True)
 class GivenUncued:
@@ -247,7 +252,7 @@ class Origin:
     here."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trace:
     """A question, the exact ids of prompt and reasoning, and the answer that came out."""
 
@@ -269,7 +274,7 @@ class Trace:
     finish: Literal["stop", "length"] = "stop"
     origin: Origin = field(default_factory=lambda: Origin(model="unknown"))
     edits: tuple[Edit, ...] = ()
-    original: Trace | None = field(default=None, repr=False)
+    original: Trace | None = None
     """The trace before its first edit; None for a trace that was never edited."""
     sample: Mapping[int, float] | None = None
     """Index of each step that is edited one by one -> the probability with which such a draw
@@ -392,6 +397,14 @@ class Trace:
         """The trace before its first edit; itself if it was never edited. All that edits are
         compared by, the set of scored answers included, is taken from the unedited trace."""
         return self.original or self
+
+    def __repr__(self) -> str:
+        question, n = self.question, len(self.counted_steps)
+        said = [f"{n} step{'s' * (n != 1)}", f"{len(self.reasoning_ids)} reasoning tokens"]
+        said += [f"answer {self.answer!r}", f"gold {question.gold!r}"]
+        said += [edit.words for edit in self.edits]
+        said += ["cut off by the token limit"] * (self.finish == "length")
+        return f"<Trace {question.task}/{question.id}: {', '.join(said)}; text: .reasoning_text>"
 
     def _repr_html_(self) -> str | None:
         drawn = type(self).drawing

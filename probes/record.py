@@ -29,6 +29,17 @@ KEYS = {
 }
 """Join key -> its meaning; every record begins with these keys, on which any two runs join."""
 
+COST = (
+    "execution",
+    "tree_reason",
+    "trie_tokens",
+    "naive_tokens",
+    "dtype",
+    "noise_floor",
+    "texts_by",
+)
+"""Fields that say how a record was computed, and not what it found."""
+
 DIGITS = 6
 """Number of decimals that records keep: further digits are noise of the pack."""
 

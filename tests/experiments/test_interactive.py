@@ -133,3 +133,30 @@ def test_what_a_notebook_shows_is_short(model: interp.Model) -> None:
     assert "<function" not in repr(faithscope.questions("planted", 1))
     assert not {"TYPE_CHECKING", "annotations", "_planted"} & {*dir(faithscope)}
     assert {*faithscope.__all__} <= {*dir(faithscope)}
+
+
+def test_results_stand_first_and_settings_and_counts_last(
+    model: interp.Model, trace: Trace
+) -> None:
+    traced = faithscope.measure(model, trace, "tracing")
+    assert [*traced.numbers][:4] == ["gold_before", "gold_after", "p_before", "p_after"]
+    assert [*traced.frame][-1] == "least_label_mass"
+    assert {*traced.frame} == {*traced[0]} - {"arrays"}
+    cut = faithscope.measure(model, trace, "knockout", windows=0)
+    (first, *_) = [*cut]
+    assert next(iter(cut.numbers)) == "variant"
+    assert {"tv", "flips"} <= {*cut.numbers}
+    assert cut.numbers["tv"][0] == pytest.approx(sum(first["tv"]) / len(first["tv"]), abs=1e-6)
+    assert "of a list over steps, the mean" in cut.head
+
+
+def test_traces_and_records_print_short(model: interp.Model, trace: Trace) -> None:
+    shorter = faithscope.interventions.remove_step(trace, 1)
+    assert repr(trace).startswith(f"<Trace planted/{trace.question.id}: 3 steps, 21 reasoning ")
+    assert "edited: remove of step 2" in repr(shorter)
+    assert max(map(len, map(repr, (trace, shorter)))) < 200
+    (record,) = faithscope.measure(model, trace, "tracing")
+    lines = repr(record).splitlines()
+    assert lines[-1].split() == ["arrays['mass']", "float32", "(22,)"]
+    assert max(map(len, lines)) < 100
+    assert {**record} == record

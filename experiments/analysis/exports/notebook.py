@@ -25,6 +25,7 @@ _OWN = f"""
   table, th, td {{ color: inherit; }}
   tbody tr {{ background: none; }}
   .steps summary {{ cursor: pointer; }}
+  .steps, .question, .tail {{ max-height: 30rem; overflow-y: auto; }}
 }}
 """
 

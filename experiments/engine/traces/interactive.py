@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-import pandas as pd
 from pydantic import ValidationError
 
 from faithscope.experiments.config.base import ConfigError
@@ -22,6 +21,7 @@ from faithscope.experiments.data.traces import TraceSettings, asking_for, exclus
 from faithscope.experiments.engine.tallies.reasons import FEW_STEPS, min_chars_that_helps
 from faithscope.experiments.engine.traces.config import probe_problem
 from faithscope.experiments.engine.traces.given import read_given
+from faithscope.experiments.engine.traces.measured import Measured
 from faithscope.experiments.engine.traces.units import unanswerable
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.interp.marks import StatedMarks, marks_problem
@@ -30,62 +30,11 @@ from faithscope.interventions.trace import AnswerKind, Question, Trace
 from faithscope.probes import PROBES, Settings
 from faithscope.probes.insertions import Insertion, Where, injected
 from faithscope.probes.probe import OtherChain
-from faithscope.probes.record import KEYS, Record
 from faithscope.probes.settings import ModelFacts
 
 if TYPE_CHECKING:
     from faithscope.interp.language import Speaks
     from faithscope.interp.model import Model
-
-_SHOWN = 12
-"""Most columns that are printed; `frame` has all."""
-
-
-class Measured(list[Record]):
-    """Records, as a run would store them, that print as a table of their numbers.
-
-    In a notebook the steps of the trace are shown with them, coloured by what the probe found.
-    """
-
-    def __init__(self, records: Iterable[Record] = (), trace: Trace | None = None) -> None:
-        """
-        Args:
-            trace: the trace that was measured, if it is at hand.
-        """
-        super().__init__(records)
-        self.trace = trace
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """A frame with a row per record: texts, numbers and lists by name, without raw arrays."""
-        return pd.DataFrame([{k: v for k, v in r.items() if k != "arrays"} for r in self])
-
-    def __repr__(self) -> str:
-        return f"{self.head}\n{self.numbers.to_string(index=False)}" if self else "[]"
-
-    def _repr_html_(self) -> str | None:
-        drawn = Trace.drawing
-        return drawn(self.trace, self) if drawn and self.trace is not None and self else None
-
-    @property
-    def head(self) -> str:
-        """One line that says of which probe and item the records are."""
-        first, n = self[0], len(self)
-        return f"{n} record{'s' * (n > 1)} of {first['probe']} about item {first['item']}"
-
-    @property
-    def numbers(self) -> pd.DataFrame:
-        """The columns that hold one number per record, without those that all records share."""
-        columns = {name: [r.get(name) for r in self] for name in self[0] if name != "arrays"}
-        short = {
-            name: values
-            for name, values in columns.items()
-            if (name not in KEYS or name == "variant")
-            and not any(isinstance(v, list | dict) or len(str(v)) >= 30 for v in values)
-            and any(v is not None for v in values)
-            and (len(self) == 1 or len(set(values)) > 1)
-        }
-        return pd.DataFrame({name: short[name] for name in list(short)[:_SHOWN]})
 
 
 def questions(

@@ -23,7 +23,7 @@ from faithscope.experiments.files import write_atomically
 from faithscope.experiments.numerals import significant
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import Trace
-from faithscope.probes.record import Record
+from faithscope.probes.record import COST, Record
 
 if TYPE_CHECKING:
     from faithscope.interp.model import Model
@@ -36,15 +36,6 @@ WAYS = {
 need packs; float32 is then all that is other."""
 PLACE = ("model", "task", "item")
 KEYS = ("probe", "variant", "framing", "reading")
-COST = (
-    "execution",
-    "tree_reason",
-    "trie_tokens",
-    "naive_tokens",
-    "dtype",
-    "noise_floor",
-    "texts_by",
-)
 LEFT_OUT = {*PLACE, "dataset", "judge", "seed", *COST, ARRAYS}
 """Fields of a record that name it, or say how it was measured and not what."""
 FILE = "verified.csv"

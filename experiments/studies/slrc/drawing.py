@@ -13,7 +13,7 @@ from faithscope.experiments.analysis.measure import Measure
 from faithscope.experiments.analysis.page import MARKS, Block, Grid, Paragraph, Step
 from faithscope.experiments.analysis.traces.items import numbered, trace_view
 from faithscope.experiments.data.traces import to_record
-from faithscope.experiments.engine.traces.interactive import Measured
+from faithscope.experiments.engine.traces.measured import Measured
 from faithscope.experiments.numerals import significant
 from faithscope.experiments.studies.slrc import item_views
 from faithscope.experiments.studies.slrc.measures import REPORTS
@@ -57,14 +57,10 @@ def _labelled(trace: Trace) -> ItemView:
         own = {n: x for n, of in labels.items() if (x := of[step["index"]]) is not None}
         said = ", ".join(f"{name}: {value}" for name, value in own.items())
         steps.append(Step(step["text"], number, _level_of_labels(own), said))
-    edits = [f"edited: {edit.kind}" + _where(edit.step) for edit in trace.edits]
+    edits = [edit.words for edit in trace.edits]
     chain = {} if given is None else given.labels
     labelled = [markup("label {}: <strong>{}</strong>", n, x) for n, x in chain.items()]
     return trace_view(record, steps, [*edits, *labelled])
-
-
-def _where(step: int | None) -> str:
-    return "" if step is None else f" of step {step + 1}"
 
 
 def _level_of_labels(labels: Mapping[str, object]) -> str:

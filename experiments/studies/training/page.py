@@ -250,9 +250,9 @@ def _measured(table: pd.DataFrame) -> Section:
         "Before and after training",
         "Each cell has the means before and after training over the questions that have both, the "
         "difference with its interval, and the number of these chains. No question was trained "
-        f"on. By chance alone, about {significant(n / 20)} of the {n} intervals would exclude zero. The "
-        "first lines tell whether chains became longer, shorter or more often right: measures of "
-        "their steps then change without another use of them.",
+        f"on. By chance alone, about {significant(n / 20)} of the {n} intervals would exclude "
+        "zero. The first lines tell whether chains became longer, shorter or more often right: "
+        "measures of their steps then change without another use of them.",
         blocks=blocks,
         tables=("training_measured",),
     )

@@ -162,8 +162,8 @@ def how_to_read(planted: pd.DataFrame) -> str:
             "A measure rose or fell if the interval of its change (Student's t over seeds, at a "
             f"level that counts all {len(READ)} measures of a model and method) leaves out zero, "
             f"or if all seeds changed alike, which {len(READ) * n - known} of {len(READ) * n} "
-            f"changes did; of {known} such intervals, about {significant(known / 20 / len(READ))} leave "
-            "out zero by chance."
+            f"changes did; of {known} such intervals, about "
+            f"{significant(known / 20 / len(READ))} leave out zero by chance."
         )
     if n < len(trained):
         said.append(
