@@ -8,7 +8,9 @@ response with the *unedited* reasoning.
 
 from __future__ import annotations
 
+import math
 import random
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -63,14 +65,13 @@ def truncate_after_token(trace: Trace, kept: int) -> Trace:
 def shuffle_steps(trace: Trace, seed: int) -> Trace:
     """The counted steps in another order, drawn by `seed`; uncounted steps stay in place.
 
-    Never the order as written: an order that gives the same ids is drawn again.
+    Never the order as written: an order that says the same is drawn again.
 
     Raises:
-        ValueError: every order of the steps gives the same ids.
+        ValueError: all steps say the same.
     """
     slots = [i for i, s in enumerate(trace.steps) if s.counted]
-    parts = list(map(trace.part, trace.steps))
-    if len({parts[i].ids for i in slots}) < 2:
+    if n_orders(trace) < 2:
         raise ValueError(
             f"{_name(trace)}: {len(slots)} counted steps have only one order; leave traces with "
             "fewer than 2 distinct steps out of shuffling"
@@ -78,9 +79,34 @@ def shuffle_steps(trace: Trace, seed: int) -> Trace:
     # The draw depends on the trace too: with one seed, not every trace has the same order.
     rng = random.Random(f"shuffle-{seed}-{trace.question.task}-{trace.question.id}")
     order = list(slots)
-    while [parts[i].ids for i in order] == [parts[i].ids for i in slots]:
+    said = [step.text.strip() for step in trace.steps]
+    while [said[i] for i in order] == [said[i] for i in slots]:
         rng.shuffle(order)
     return _permuted(trace, slots, order, "shuffle", seed)
+
+
+def shuffles(trace: Trace, n: int, seed: int) -> list[Trace]:
+    """`n` different shuffles of the counted steps, drawn by `seed` and the seeds after it; fewer
+    where the steps have fewer other orders (two steps have one), none where all say the same."""
+    drawn: dict[tuple[str, ...], Trace] = {}
+    while len(drawn) < min(n, n_orders(trace) - 1):
+        edited = shuffle_steps(trace, seed)
+        drawn.setdefault(_said(edited), edited)
+        seed += 1
+    return list(drawn.values())
+
+
+def n_orders(trace: Trace) -> int:
+    """Number of orders of the counted steps, the one as written included; steps that say the same,
+    white space aside, are exchanged without making another."""
+    orders = math.factorial(len(trace.counted_steps))
+    for count in Counter(_said(trace)).values():
+        orders //= math.factorial(count)
+    return orders
+
+
+def _said(trace: Trace) -> tuple[str, ...]:
+    return tuple(step.text.strip() for step in trace.counted_steps)
 
 
 def reverse_steps(trace: Trace) -> Trace:
@@ -90,8 +116,7 @@ def reverse_steps(trace: Trace) -> Trace:
         ValueError: the steps read the same backwards.
     """
     slots = [i for i, s in enumerate(trace.steps) if s.counted]
-    ids = [trace.step_ids(trace.steps[i]) for i in slots]
-    if ids == ids[::-1]:
+    if _said(trace) == _said(trace)[::-1]:
         raise ValueError(
             f"{_name(trace)}: its {len(slots)} counted steps read the same backwards; leave it "
             "out of reversing"

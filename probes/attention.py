@@ -21,7 +21,7 @@ import numpy as np
 from pydantic import BeforeValidator, Field, StrictInt, StrictStr
 
 from faithscope.interp.errors import UserError
-from faithscope.interventions import Trace, shuffle_steps
+from faithscope.interventions import Trace, n_orders, shuffles
 from faithscope.probes.answer_token import (
     attention_row,
     attention_to,
@@ -78,7 +78,7 @@ class AttentionSettings(TakesSpans):
     # a long span's tokens are read in several texts, how many depends on the model
     calls=lambda size, s: 1 + s.shuffles + len(s.queries),
     branches=lambda size, s: Branches(other=s.shuffles, repeated=False, scored=False),
-    version=2,
+    version=3,
 )
 def attention(
     model: Model, trace: Trace, asking: Asking, settings: AttentionSettings
@@ -119,10 +119,10 @@ def attention(
         )
     if not model.supports_tree:
         return [_excluded(trace, settings, NO_ATTENTION)]
-    if len({trace.step_ids(s) for s in steps}) < 2:
+    if n_orders(trace) < 2:
         return [_excluded(trace, settings, ONE_ORDER)]
-    shuffles = [shuffle_steps(trace, settings.seed + k) for k in range(settings.shuffles)]
-    rows = _rows(model, asking, [trace, *shuffles])
+    reordered = shuffles(trace, settings.shuffles, settings.seed)
+    rows = _rows(model, asking, [trace, *reordered])
     regions = spans(model, trace, asking)
     start = len(trace.prompt_ids)
     real = rows[0]
@@ -130,7 +130,7 @@ def attention(
     by_step = _by_step(real, trace, start)
     inside = regions["reasoning"]
     shuffled = [attention_to(row, inside) for row in rows[1:]]
-    placed = [_by_step(row, edited, start) for row, edited in zip(rows[1:], shuffles, strict=True)]
+    placed = [_by_step(row, edited, start) for row, edited in zip(rows[1:], reordered, strict=True)]
     entropy = -np.sum(np.where(real > 0, real * np.log(np.maximum(real, 1e-38)), 0), axis=-1)
     kurtosis = excess_kurtosis(by_step / np.array([s.tokens[1] - s.tokens[0] for s in steps]))
     reasoning = shares[..., REGIONS.index("reasoning")]

@@ -31,7 +31,7 @@ from faithscope.interventions import (
     NotCorruptible,
     NotWritable,
     Trace,
-    shuffle_steps,
+    shuffles,
     truncate_after_token,
 )
 from faithscope.probes.floor import rounded
@@ -73,7 +73,8 @@ class SlrcSettings(Settings):
     readings: Some[Reading] = READINGS
     """Readings of the answer: greedy and parsed, or as log-probs of the labels."""
     shuffles: StrictInt = Field(default=3, ge=0, le=10_000)
-    """Number of seeded random orders of the steps per item; the paper uses 3."""
+    """Number of different random orders of the steps per item, seeded; of a chain with fewer other
+    orders (two steps have one), all of these. The paper draws 3, of which some may be equal."""
     edits: Some[EditName] = EDIT_NAMES
     """Edits of each step, besides keeping only it; `remove` defines necessity, `control` continues
     after a step that only had a remark put after it, for comparison with `regenerate`. The last two
@@ -166,7 +167,7 @@ def _branches(size: Size, settings: SlrcSettings) -> Branches | None:
         # the other edits let the model continue a text of its own
         "edits": tuple(edit.name for edit in CHOSEN if not edit.anew),
     },
-    version=3,
+    version=4,
 )
 def slrc(
     model: Model | TextModel, trace: Trace, asking: Asking, settings: SlrcSettings
@@ -265,9 +266,8 @@ def _arms(
     # a step's removal and the step alone share a pack where both fit
     for (i, step), text in itertools.product(edited, (t for t in SURE if t in if_texts)):
         edit(text, i, step)
-    if len({trace.step_ids(s) for s in trace.counted_steps}) > 1:
-        for k in range(settings.shuffles):
-            arms["shuffled", k] = shuffle_steps(trace, settings.seed * 1000 + k)
+    for k, shuffled in enumerate(shuffles(trace, settings.shuffles, settings.seed * 1000)):
+        arms["shuffled", k] = shuffled
     for text in (t for t in TEXTS if t in if_texts and t not in SURE):
         for i, step in edited:
             edit(text, i, step)
@@ -360,7 +360,7 @@ def _lists(edit: Edit, size: int, outcomes: dict[Arm, Outcome], graded: bool) ->
     kind = edit.answers
     of_kind = [outcomes.get((kind, i)) for i in range(size)]
     if kind == "shuffled":
-        # A trace whose steps have only one order has no shuffles: nothing is missing.
+        # A trace whose steps have few orders has few shuffles: nothing is missing.
         of_kind = [o for o in of_kind if o is not None]
     ran = kind == "shuffled" or any(of_kind)
     measures: dict[str, Callable[[Outcome], Any]] = {

@@ -20,11 +20,13 @@ from faithscope.interventions import (
     corruption,
     from_ids,
     keep_only_step,
+    n_orders,
     remark_after_step,
     remove_step,
     replace_step,
     reverse_steps,
     shuffle_steps,
+    shuffles,
     truncate_after_step,
     truncate_after_token,
 )
@@ -119,7 +121,7 @@ def test_remove_takes_one_occurrence(make_trace):
 @given(text=prose, seed=st.integers(0, 3))
 def test_shuffle_is_another_order_of_the_same_ids(make_trace, text, seed):
     trace = make_trace(text)
-    assume(len({trace.step_ids(s) for s in trace.counted_steps}) > 1)
+    assume(n_orders(trace) > 1)
     shuffled = shuffle_steps(trace, seed)
     holds_together(shuffled)
     assert shuffled == shuffle_steps(trace, seed)
@@ -136,9 +138,27 @@ def test_shuffle_reaches_every_other_order_and_refuses_the_only_one(make_trace):
     assert len(orders) == 5
     for text in ("The only one is here.", "Here it is again. Here it is again."):
         same = make_trace(text, mode="sentences")
-        if len({same.step_ids(s) for s in same.counted_steps}) < 2:
-            with pytest.raises(ValueError, match="only one order"):
-                shuffle_steps(same, 0)
+        assert shuffles(same, 3, 0) == []
+        with pytest.raises(ValueError, match="only one order"):
+            shuffle_steps(same, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "drawn"),
+    [
+        ("The first one is here. The second one is here.", 3, 1),
+        ("The first one is here. The second one is here. The third one is here.", 10, 5),
+        ("The first one is here. The second one is here. The third one is here.", 3, 3),
+        ("Here it is again. Here it is again. The third one is here.", 10, 2),
+    ],
+)
+def test_shuffles_are_different_orders_other_than_the_one_as_written(
+    make_trace, text, asked, drawn
+):
+    trace = make_trace(text, mode="sentences")
+    orders = [tuple(s.text.strip() for s in t.steps) for t in shuffles(trace, asked, 7)]
+    assert len(orders) == len({*orders}) == drawn
+    assert tuple(s.text.strip() for s in trace.steps) not in orders
 
 
 @relaxed
@@ -146,7 +166,8 @@ def test_shuffle_reaches_every_other_order_and_refuses_the_only_one(make_trace):
 def test_reverse(make_trace, text):
     trace = make_trace(text)
     ids = [trace.step_ids(s) for s in trace.counted_steps]
-    assume(ids != ids[::-1])
+    said = [s.text.strip() for s in trace.counted_steps]
+    assume(said != said[::-1])
     turned = reverse_steps(trace)
     holds_together(turned)
     assert [turned.step_ids(s) for s in turned.counted_steps] == ids[::-1]
