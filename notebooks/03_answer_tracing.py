@@ -29,9 +29,8 @@ from faithscope.plot import tracing_curve
 
 
 def traced(model, trace, **settings):
-    (record,) = faithscope.measure(model, trace, "tracing", **settings)
-    arrays = record["arrays"]
-    return record, tracing_curve(trace, arrays["at"], arrays["p"], record["options"])
+    measured = faithscope.measure(model, trace, "tracing", **settings)
+    return measured[0], tracing_curve(measured)
 
 
 # %% [markdown]

@@ -83,9 +83,8 @@ for step in trace.counted_steps[:8]:
 
 # %%
 (record,) = faithscope.measure(model, trace, "tracing", every=24)
-arrays = record["arrays"]
-print(len(arrays["at"]), "cuts")
-tracing_curve(trace, arrays["at"], arrays["p"], record["options"])
+print(record["n_cuts"], "cuts")
+tracing_curve(trace, record)
 
 # %% [markdown]
 # ## Edits of some of the steps

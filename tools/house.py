@@ -17,7 +17,7 @@ BUDGETS = {
     "interp": 14_800,
     "interventions": 5_800,
     "probes": 19_200,
-    "experiments/analysis": 18_000,
+    "experiments/analysis": 18_100,
     "experiments/cli": 3_400,
     "experiments/config": 1_960,
     "experiments/data": 12_100,

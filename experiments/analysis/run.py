@@ -33,7 +33,7 @@ from faithscope.experiments.engine.units import Key, Unit
 from faithscope.experiments.garbage import gc_paused
 from faithscope.interp.errors import UserError, did_you_mean
 from faithscope.probes.judge.spend import Call
-from faithscope.probes.record import KEYS
+from faithscope.probes.record import ARRAYS, KEYS
 
 if TYPE_CHECKING:
     from faithscope.experiments.analysis.columns import Columns
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from faithscope.experiments.analysis.page import Block, Page
     from faithscope.experiments.analysis.picture import Picture
     from faithscope.experiments.analysis.published.layout import PaperTable
+    from faithscope.experiments.engine.traces.measured import Measured
 
 T = TypeVar("T")
 LABEL = "label_"
@@ -225,6 +226,34 @@ class Run:
         """
         for key, of_item in arrays.each(self.index, stage):
             yield key[1:], of_item
+
+    def measured(self, probe: str, item: str, model: str | None = None) -> Measured:
+        """The records of one probe of one item, with their arrays and trace, as
+        `faithscope.measure` returns them; of a run of several models, name one.
+
+        Raises:
+            UserError: the run has no such records, or those of several models or tasks.
+        """
+        keys = [k for k in self.index if k[0] == probe and k[3] == item and model in (None, k[1])]
+        if len(keys) != 1:
+            of = ", ".join(" on ".join(k[1:3]) for k in keys)
+            known = sorted({k[0] for k in self.index})
+            why = f"several ({of}); name the model" if keys else f"none; it has {', '.join(known)}"
+            raise UserError(f"{self.path}: records of {probe!r} about item {item!r}: {why}")
+        # imported here because they take time that no other method needs
+        from faithscope.experiments.data.traces import to_trace
+        from faithscope.experiments.engine.traces.measured import Measured
+
+        by_name, found = arrays.of_unit(self.index, keys[0]), self.records_of(keys[0])
+        for record in found:
+            before = f"{record['variant']}/" if record["variant"] else ""
+            record[ARRAYS] = {
+                name.removeprefix(before): x
+                for name, x in by_name.items()
+                if name.startswith(before)
+            }
+        (trace,) = self.records_of(("trace", *keys[0][1:]))
+        return Measured(found, to_trace(trace))
 
     def once(self, make: Callable[[Run], T]) -> T:
         """`make(run)`, computed once per run and then remembered."""

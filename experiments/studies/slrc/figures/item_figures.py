@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import io
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
@@ -34,30 +34,34 @@ from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.picture import STYLE
 from faithscope.experiments.analysis.textual import visible
 from faithscope.experiments.analysis.wording import middle_cut
+from faithscope.experiments.engine.traces.measured import Measured
 from faithscope.experiments.numerals import significant
+from faithscope.interp.errors import UserError
+from faithscope.interventions.trace import Step, Trace
+from faithscope.probes.record import ARRAYS, Record
 
 if TYPE_CHECKING:
     from IPython.display import HTML
-
-    from faithscope.interventions.trace import Step, Trace
 
 _COLOURS = (BLUE, ORANGE, GREEN, PURPLE)
 _MOST_CURVES = 8
 
 
-def tracing_curve(
-    trace: Trace, at: Sequence[int], p: np.ndarray, options: Sequence[str]
-) -> StepFigure:
+def tracing_curve(trace: Trace | Measured, record: Record | Measured | None = None) -> StepFigure:
     """Probability of every answer along the tokens of a reasoning, with its steps. The highlighted
     answer is the one that the chain states, or the likeliest at the end if it states none.
 
     Args:
-        at: (cuts,) tokens of reasoning given.
-        p: (cuts, answers) in the order of `options`: `tracing`'s arrays.
+        trace: what `measure(model, trace, "tracing")` or `run.measured("tracing", item)` returned;
+            or a trace, with
+        record: the record of its tracing.
+
+    Raises:
+        UserError: there is no trace, or no record of tracing.
     """
-    p = np.asarray(p, dtype=float)
-    if p.shape != (len(at), len(options)):
-        raise ValueError(f"p of shape {p.shape} for {len(at)} cuts and {len(options)} answers")
+    trace, records = _trace_and_records("tracing_curve", trace, record)
+    one = _with_field("tracing_curve", records, "p")
+    (at, p), options = (np.asarray(one[ARRAYS][name]) for name in ("at", "p")), one["options"]
     with mpl.rc_context(STYLE):
         figure, ax = _over_steps(trace.counted_steps, height=2.6)
         stated = trace.unedited.answer
@@ -85,10 +89,11 @@ def tracing_curve(
 
 
 def step_map(
-    trace: Trace,
-    values: np.ndarray,
+    trace: Trace | Measured,
+    values: np.ndarray | Record | Measured | str,
+    name: str = "",
     *,
-    label: str,
+    label: str = "",
     rows: str = "layer",
     first_row: int = 1,
     row_names: Sequence[object] | None = None,
@@ -98,13 +103,23 @@ def step_map(
     """Heat map over rows (layers) and counted steps.
 
     Args:
-        values: (rows, steps); NaN is left white.
-        label: quantity shown by colour, with its unit.
+        trace: a trace; or what `measure` or `run.measured` returned, and then the name of one of
+            its fields: `step_map(measured, "tv")`.
+        values: (rows, steps), NaN is left white; or a record of the trace, with
+        name: one of its arrays, (rows, steps) or (rows, heads, steps), of whose heads the mean is
+            drawn; or a list with a value for each step, of which every record is a row.
+        label: quantity shown by colour, with its unit; by default the name of the field.
         first_row: number of the first row: layers count from 1, heads from 0.
         row_names: names of the rows, if these are not numbered consecutively.
         diverging: whether zero is the middle of the colours.
         limit: value at which the colours end; by default the greatest value.
     """
+    if isinstance(values, str | Mapping | Measured) or not isinstance(trace, Trace):
+        of_steps, name = (None, values) if isinstance(values, str) else (values, name)
+        trace, records = _trace_and_records("step_map", trace, of_steps)
+        values, names = _rows_of_steps(records, name, len(trace.counted_steps))
+        row_names, rows = (names, "variant") if names else (row_names, rows)
+        label = label or f"{name} ({records[0]['probe']})"
     steps = trace.counted_steps
     values = np.asarray(values, dtype=float)
     if values.ndim != 2 or values.shape[1] != len(steps):
@@ -145,6 +160,7 @@ def pattern_map(
             count from the end.
         most: number of tokens shown beside the map.
     """
+    _no_record("pattern_map", pieces, "model.run([Branch(ids, ask=…)], rows=True) reads patterns")
     pattern = np.asarray(pattern, dtype=float)
     n = len(pieces)
     if pattern.shape != (n, n):
@@ -196,6 +212,7 @@ def token_view(
     """
     from IPython.display import HTML
 
+    _no_record("token_view", pieces, "give the pieces of a text and a value for each of them")
     values = np.asarray(values, dtype=float)
     if len(values) != len(pieces):
         raise ValueError(f"{len(values)} values for {len(pieces)} tokens")
@@ -229,6 +246,79 @@ def _token(piece: str, value: float, colours: Colormap, least: float, most: floa
     # a line break stands after the token that holds it
     text = visible(piece).replace("\n", "↵\n")
     return markup('<span style="{}" title="{}">{}</span>', look, significant(value, 3), text)
+
+
+def _no_record(figure: str, pieces: Any, remedy: str) -> None:
+    """
+    Raises:
+        UserError: there is a trace or a record in place of a text's tokens.
+    """
+    if isinstance(pieces, Trace | Mapping | Measured):
+        raise UserError(
+            f"{figure} takes the texts of tokens (trace.pieces, model.pieces(ids)), not a "
+            f"{type(pieces).__name__}; {remedy} (faithscope docs plot)"
+        )
+
+
+def _trace_and_records(
+    figure: str, trace: Trace | Measured, records: Any
+) -> tuple[Trace, list[Record]]:
+    """The trace to draw, and its records, from what a figure was given.
+
+    Raises:
+        UserError: either is missing.
+    """
+    if isinstance(trace, Measured):
+        trace, records = trace.trace or trace, trace
+    found = [records] if isinstance(records, Mapping) else list(records or ())
+    if not isinstance(trace, Trace) or not all(isinstance(r, Mapping) for r in found) or not found:
+        raise UserError(
+            f"{figure}: give all that faithscope.measure(model, trace, PROBE) or "
+            "faithscope.load_run(FOLDER).measured(PROBE, ITEM) returned, or a trace and one of its "
+            f"records; got {type(trace).__name__} and {type(records).__name__}"
+        )
+    return trace, found
+
+
+def _with_field(figure: str, records: Sequence[Record], array: str) -> Record:
+    if array not in (records[0].get(ARRAYS) or {}):
+        probe = figure.partition("_")[0]
+        raise UserError(
+            f"{figure}: the record of {records[0]['probe']} has no array {array!r}; "
+            f"faithscope.measure(model, trace, {probe!r}) makes one that has"
+        )
+    return records[0]
+
+
+def _rows_of_steps(
+    records: Sequence[Record], name: str, n_steps: int
+) -> tuple[np.ndarray, list[str]]:
+    """(rows, steps) values of a field, and the names of the rows if each is a record.
+
+    Raises:
+        UserError: no such field has a value for each step; names those that do.
+    """
+    arrays = {
+        key: x
+        for key, x in (records[0].get(ARRAYS) or {}).items()
+        if x.ndim in (2, 3) and x.shape[-1] == n_steps
+    }
+    lists = [
+        key
+        for key, x in records[0].items()
+        if isinstance(x, list) and len(x) == n_steps and isinstance(x[0], int | float)
+    ]
+    if name in arrays and (len(records) == 1 or name not in lists):
+        array = arrays[name]
+        return (array.mean(axis=1) if array.ndim == 3 else array), []
+    if name in lists:
+        values = [r.get(name) or [None] * n_steps for r in records]
+        return np.array(values, dtype=float), [r["variant"] or name for r in records]
+    known = ", ".join(dict.fromkeys([*arrays, *lists])) or "none"
+    raise UserError(
+        f"step_map: no field {name!r} of {records[0]['probe']} has a value for each of the "
+        f"{n_steps} steps; these have: {known}"
+    )
 
 
 class StepFigure(Sheet):

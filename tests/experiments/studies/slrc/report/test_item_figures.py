@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from faithscope.experiments.studies.slrc.figures.item_figures import (
     tracing_curve,
 )
 from faithscope.interp import Branch
+from faithscope.interp.errors import UserError
 from faithscope.interventions import Trace
 
 
@@ -34,9 +36,11 @@ def trace(model: interp.Model) -> Trace:
 def test_a_curve_per_answer_with_boundaries_and_text_of_the_steps(
     model: interp.Model, trace: Trace
 ) -> None:
-    (record,) = faithscope.measure(model, trace, "tracing")
-    at, p, options = record["arrays"]["at"], record["arrays"]["p"], record["options"]
-    figure = tracing_curve(trace, at, p, options)
+    measured = faithscope.measure(model, trace, "tracing")
+    (record,) = measured
+    p, options = record["arrays"]["p"], record["options"]
+    figure = tracing_curve(trace, record)
+    assert len(tracing_curve(measured).axes[0].lines) == len(figure.axes[0].lines)
     (ax,) = figure.axes
     final = next(line for line in ax.lines if "the chain's answer" in str(line.get_label()))
     np.testing.assert_array_equal(final.get_ydata(), p[:, options.index(record["answer"])])
@@ -46,8 +50,6 @@ def test_a_curve_per_answer_with_boundaries_and_text_of_the_steps(
     assert all(f"<li>{step.text.strip()}</li>" in below for step in trace.counted_steps)
     named = [text.get_text() for text in ax.texts][-len(options) :]
     assert f"{record['answer']} (the chain's answer)" in named
-    with pytest.raises(ValueError, match="shape"):
-        tracing_curve(trace, at[1:], p, options)
 
 
 def test_a_map_of_layers_and_steps(model: interp.Model, trace: Trace) -> None:
@@ -63,6 +65,29 @@ def test_a_map_of_layers_and_steps(model: interp.Model, trace: Trace) -> None:
     assert named.axes[0].images[0].get_clim() == (-1.0, 1.0)
     with pytest.raises(ValueError, match=r"shape \(3, 2\) for 3 counted steps"):
         step_map(trace, values.T, label="effect")
+
+
+def test_maps_take_what_measure_returns(model: interp.Model, trace: Trace) -> None:
+    cut = faithscope.measure(model, trace, "knockout", queries=["later"])
+    figure = step_map(cut, "tv")
+    shown = np.asarray(figure.axes[0].images[0].get_array())
+    np.testing.assert_allclose(shown, [r["tv"] for r in cut])
+    assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == [r["variant"] for r in cut]
+    heads = faithscope.measure(model, trace, "attention")
+    shown = np.asarray(step_map(trace, heads[0], "steps").axes[0].images[0].get_array())
+    np.testing.assert_allclose(shown, heads[0]["arrays"]["steps"].mean(axis=1))
+    plot: Any = (tracing_curve, step_map, token_view, pattern_map)
+    for call, said in (
+        (lambda: plot[0](heads), "attention has no array 'p'; faithscope.measure(model, trace, 't"),
+        (lambda: plot[0](heads[0]), "tracing_curve: give all that faithscope.measure"),
+        (lambda: plot[0](trace), "tracing_curve: give all that"),
+        (lambda: plot[1](cut, "tvs"), "no field 'tvs' of knockout has a value for each of the 3"),
+        (lambda: plot[1](cut[0], "tv"), "step_map: give all that"),
+        (lambda: plot[2](heads, "steps"), "token_view takes the texts of tokens"),
+        (lambda: plot[3](trace, cut, 0), "pattern_map takes the texts of tokens"),
+    ):
+        with pytest.raises(UserError, match=re.escape(said)):
+            call()
 
 
 def test_a_map_of_tokens_and_the_row_of_one(model: interp.Model, trace: Trace) -> None:
