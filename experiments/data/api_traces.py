@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from faithscope.experiments.config.api import SubjectConfig
+from faithscope.experiments.data.statements import stated_before_the_cut
 from faithscope.experiments.data.tasks import Task
 from faithscope.experiments.data.traces import TraceSettings, exclusion, to_record
 from faithscope.interventions import (
@@ -44,12 +45,13 @@ def trace_of_reply(
     thought = api.steps_from == "thinking"
     text = reply.thinking if thought else reply.text
     pieces = model.pieces(model.encode(text))
-    cut = len(pieces)
+    cut, is_cut = len(pieces), reply.outcome == "truncated"
     if not thought and settings.conclusion == "strip":
         # A text that the token limit cut off has no closing statement, whatever it says.
-        closing = () if reply.outcome == "truncated" else CLOSING_PATTERNS
+        closing = () if is_cut else CLOSING_PATTERNS
         cut = split_conclusion(pieces, closing=closing)
     tail = reply.text if thought else text[cut:]
+    said = stated_before_the_cut(reply.text) if is_cut else reply.text
     sampling = {
         "tokens": "characters",
         "steps_from": api.steps_from,
@@ -70,8 +72,8 @@ def trace_of_reply(
         n_tokens=cut // CHARACTERS_PER_TOKEN,
         tail_ids=model.encode(tail),
         tail_text=tail,
-        answer=task.parse(reply.text, question),
-        finish="length" if reply.outcome == "truncated" else "stop",
+        answer=task.parse(said, question),
+        finish="length" if is_cut else "stop",
         origin=Origin(model.name, sampling=sampling, seed=settings.seed),
     )
 

@@ -12,8 +12,9 @@ import re
 from collections.abc import Iterator
 
 from faithscope.experiments.data.latex import boxes
-from faithscope.interventions.conclusion import ANSWER_ELSEWHERE
+from faithscope.interventions.conclusion import ANSWER_ELSEWHERE, split_conclusion
 from faithscope.interventions.scripts import WORD
+from faithscope.interventions.sentences import sentence_starts
 
 _IS = (
     r"(?:\s*[*_\"']*[:：=][*_]*|\s+[-–—](?=\s)|(?:\s+(?:therefore|thus|then|clearly))?\s+(?:is|would\s+be"
@@ -40,6 +41,11 @@ LABEL_IS = re.compile(
     re.IGNORECASE,
 )
 """End of a text right before a label that is stated as the answer."""
+_ANNOUNCES = re.compile(r"[:：]\W*\Z")
+"""End of a sentence that only announces the answer: "The final answer is:"."""
+_LAST_WORD = re.compile(r"[\w.,]*\Z")
+CUT_ANSWERS = 2
+"""Version of `stated_before_the_cut`, by which generated chains are read; see `Probe.version`."""
 _TAG = re.compile(r"<(/?)(?:(?:final[ _-]?)?answer|final|result|solution)\s*>", re.IGNORECASE)
 _NO_ANSWER = re.compile(
     r"[\s`'\".,…]*(?:(?:and|or|tags?\b.*|(?:(?:your|the|final)\s){0,2}answer(?:\s(?:goes\s)?here)?)"
@@ -161,6 +167,20 @@ def unit_of(line: str) -> tuple[str, str]:
 def is_retracted(text: str, at: int) -> bool:
     """Whether the text after an offset takes back or reconsiders the statement before it."""
     return bool(_RETRACTION.search(text, at))
+
+
+def stated_before_the_cut(text: str) -> str:
+    """The sentence in which a response that the token limit cut off states its answer; empty if
+    there is none, or if it is taken back. What else such a text says is said on the way.
+
+    A statement that the limit cut, too, is read without its last word, which may lack its end.
+    """
+    said = text[split_conclusion(list(text), closing=()) :]
+    ends = (at for at in (*sentence_starts(said), len(said)) if at)
+    end = next((at for at in ends if not _ANNOUNCES.search(said[:at])), len(said))
+    if end == len(said):
+        return _LAST_WORD.sub("", said)
+    return "" if is_retracted(said, end) else said[:end]
 
 
 def is_denied(text: str, at: int) -> bool:

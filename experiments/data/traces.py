@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 
 from faithscope.experiments.data.asking import asking_for, is_marked
 from faithscope.experiments.data.sent import sent_prompt
+from faithscope.experiments.data.statements import stated_before_the_cut
 from faithscope.experiments.data.tasks import Task, get_task
 from faithscope.experiments.data.tasks.own import OWN
 from faithscope.experiments.data.tasks.own import question as question_of_row
@@ -175,6 +176,8 @@ def trace_of(
     tail_text = model.decode(tail)
     # With a think block the answer follows it; plain prose may answer anywhere, its end included.
     said = tail_text if prompt.format.marks else model.decode(written.ids)
+    if written.finish == "length":
+        said = stated_before_the_cut(said)
     elsewhere = {key: by[key] for key in ("backend", "vllm") if by and "vllm" in by}
     sampling = {
         "max_new_tokens": settings.max_new_tokens,

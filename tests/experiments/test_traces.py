@@ -33,6 +33,7 @@ from faithscope.experiments.data.traces import (
     trace_of,
     usual_tokens,
 )
+from faithscope.experiments.engine.traces.endings import faults_of_trace
 from faithscope.interp.errors import UserError
 from faithscope.interp.formats import BY_NAME
 from faithscope.interp.generation import Generation
@@ -146,6 +147,33 @@ def test_what_the_limit_cut_off_is_no_closing_statement(plain: Model) -> None:
     cut = traced(plain, text, finish="length")
     assert (cut.tail_text, len(cut.counted_steps)) == ("", 2)
     assert "answer is 9" in traced(plain, f"{REASONING} The answer is 9. More", "length").tail_text
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        (REASONING, None),
+        (f"{REASONING} Now check: 5 + 2 is 7 and", None),
+        (f"{REASONING} The answer is 9. More", "9"),
+        (f"{REASONING} The answer is 9. Then 12 + 3", "9"),
+        (f"{REASONING}\nThe final answer is:\n\n\\boxed{{9}}\n\nLet me check 3", "9"),
+        (f"{REASONING} The answer is 1", None),
+        (f"{REASONING} The answer is 1,2", None),
+        (f"{REASONING} The answer is 9 pens, as", "9"),
+        (f"{REASONING}\n#### 9\n\nQuestion: 3 and", "9"),
+        (f"{REASONING} The answer is 9. Wait, that is wrong. Take 2", None),
+        ("Answer: First add 3 and 4, which makes 7. Then take 2 away from 7 and", None),
+    ],
+)
+def test_a_chain_that_the_limit_cut_off_has_an_answer_only_if_it_states_one(
+    plain: Model, thinker: Model, text: str, answer: str | None
+) -> None:
+    assert traced(plain, text, finish="length").answer == answer
+    kept = traced(plain, text, finish="length", conclusion="keep")
+    assert kept.answer == answer
+    after = f"{REASONING}\n</think>\n\n{text}"
+    assert traced(thinker, after, finish="length").answer == answer
+    assert faults_of_trace(to_record(kept)) >= ({"cut"} if answer else {"cut", "answerless"})
 
 
 def test_a_think_block_is_the_reasoning_and_what_follows_the_answer(thinker: Model) -> None:

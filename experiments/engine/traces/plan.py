@@ -27,6 +27,7 @@ from faithscope.experiments.data.question_groups import (
     grouped,
     groups_read,
 )
+from faithscope.experiments.data.statements import CUT_ANSWERS
 from faithscope.experiments.data.tasks import LoadSettings, Task, get_task
 from faithscope.experiments.data.tasks.sources.gold import ANSWER, GOLD
 from faithscope.experiments.data.tasks.sources.rows import files_read
@@ -441,9 +442,10 @@ def _asked(config: TracesConfig, model: str) -> dict[str, Any]:
     rules = {"version": SEGMENTATION, **config.steps.model_dump(exclude={"sample"})}
     steps = {"schema": SCHEMA, "steps": rules, **versions(answers=ANSWERS)}
     given = config.traces.path is not None
+    rule = {} if given else versions(cut_answers=CUT_ANSWERS)
     if model.startswith(API) and not given:
-        return steps | {"api": api_decides(config)}
-    written = {} if given else {"generation": writers.writing(config).decides()}
+        return steps | rule | {"api": api_decides(config)}
+    written = {} if given else {"generation": writers.writing(config).decides()} | rule
     # stated marks are part of a unit's id; without them units keep the ids of earlier versions
     unstated = {"marks"} if config.model.marks is None else set()
     held = config.model.model_dump(exclude={"name"} | unstated)
