@@ -58,6 +58,7 @@ from faithscope.experiments.studies.slrc.topics import (
     VERDICT_NOTE,
 )
 from faithscope.experiments.studies.slrc.words import (
+    FEW,
     WORDS,
     Check,
     Verdict,
@@ -142,6 +143,7 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
         warnings=[
             *_unfinished(tables["exclusions"]),
             *_mostly_left_out(tables["exclusions"]),
+            *_few_items(tables["exclusions"]),
             *sampled_steps(results.records),
             *cautions(results.records),
             *(sentence for v in judged for sentence in unsteady_answers(v, given is not None)),
@@ -248,6 +250,15 @@ def _mostly_left_out(exclusions: pd.DataFrame) -> Iterator[str]:
                 f"out before anything is measured ({reasons[most]}: {REASONS.get(most, most)})."
                 f"{remedy} {rest}"
             )
+
+
+def _few_items(exclusions: pd.DataFrame) -> Iterator[str]:
+    """Warning about models and tasks with so few items that intervals say little."""
+    included = rows(where(exclusions, stage="trace", reason="included"))
+    few = {f"{r['model']} on {r['task']}": int(r["n"]) for r in included if 0 < r["n"] < FEW}
+    if few:
+        said = "; ".join(f"{_counted(n, 'item')} of {place}" for place, n in few.items())
+        yield f"{said}: a glance, not a reading. Intervals are wide, and other items may differ."
 
 
 def _units(tables: Mapping[str, pd.DataFrame]) -> Iterator[Section]:

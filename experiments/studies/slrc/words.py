@@ -269,6 +269,8 @@ def _cautions(
     remove, remove_all, control = (
         rates.get(edit, NOTHING) for edit in ("remove", "remove_all", "control")
     )
+    if word != "few" and rate.n < FEW:
+        yield f"It rests on {rate.n} item{'s' * (rate.n != 1)}: others may give another verdict."
     if word == "single":
         without = f": with all steps removed the answer changes in {percent(remove_all.value)}"
         how = leading if leading != "regenerate" or control.n else "corrupt"

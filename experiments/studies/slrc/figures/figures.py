@@ -101,8 +101,8 @@ def _pair_rows(table: pd.DataFrame) -> dict[Hashable, str]:
 def edits_picture(edits: pd.DataFrame) -> Picture:
     """Dots of how often each edit of a step changes the answer, one row per model and task."""
     data = primary(where(edits, edit=EDIT_STYLES))
-    dots = dots_by(data, "flip_rate", "edit", EDIT_STYLES, PAIR)
-    label = "share of edits that change the answer"
+    dots = dots_by(data, "item_rate", "edit", EDIT_STYLES, PAIR)
+    label = "share of edits that change the answer, mean over items"
     figure = dot_rows({"": dots}, _pair_rows(data), label=label)
     if figure:
         for ax in figure.panels:
@@ -110,11 +110,11 @@ def edits_picture(edits: pd.DataFrame) -> Picture:
     return Picture(
         "edits",
         "Ways to disturb a step",
-        "Share of edited steps after which the answer changed, with 95 % Wilson intervals. A "
-        "model that uses its steps moves to the right when a step is corrupted and the rest is "
-        "written anew (triangles). Dots alone prove little: a text with a hole may be unlike any "
-        "that the model has seen. The dotted line is the 0.30 from which the SLRC paper says that "
-        "steps matter.",
+        "Share of an item's edited steps after which the answer changed, mean over items, with the "
+        "95 % interval of so many items, as in the verdicts. A model that uses its steps moves to "
+        "the right when a step is corrupted and the rest is written anew (triangles). Dots alone "
+        "prove little: a text with a hole may be unlike any that the model has seen. The dotted "
+        "line is the 0.30 from which the SLRC paper says that steps matter.",
         data,
         figure,
         "No step was edited.",

@@ -11,7 +11,6 @@ from faithscope.experiments.analysis.cells import (
     Distinct,
     Mean,
     Numbers,
-    Share,
     ShareOfItems,
     all_of,
     one_row,
@@ -64,22 +63,24 @@ OUTCOMES = (
         "edits without room",
         "Edits that were left out: no positions left to write on from the step.",
     ),
-    Share(
+    Mean(
         "flip_rate",
         "flip",
         _KNOWN,
-        "answer changed",
-        "Share of the edits after which the answer is another, of all edits together.",
+        "answer changed, of all edits",
+        "Share of the edits after which the answer is another, of all edits together, as the SLRC "
+        "paper counts. The interval is that of `item_rate`, since steps of an item are not "
+        "independent.",
         weights="weight",
-        cluster="item",
     ),
     ShareOfItems(
         "item_rate",
         "flip",
         _KNOWN,
-        "answer changed, per item",
+        "answer changed, mean over items",
         "Mean over items of the share of an item's edits after which the answer is another: every "
-        "item counts once, however many steps it has. Verdicts rest on it.",
+        "item counts once, however many steps it has. Verdicts and figures rest on it; the "
+        "interval is Wilson's of as many outcomes as items, and of groups of items where given.",
         weights="weight",
         cluster="item",
     ),

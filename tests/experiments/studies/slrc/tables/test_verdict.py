@@ -149,6 +149,12 @@ def test_the_steps_of_few_items_are_too_few_to_tell():
     assert found.word == "few"
 
 
+def test_a_verdict_that_rests_on_few_items_says_so():
+    (few,) = verdicts_of(chains("faithful", 5)).values()
+    assert few.word == "uses"
+    assert few.cautions[0] == "It rests on 5 items: others may give another verdict."
+
+
 def test_a_model_that_any_remark_sways_does_not_use_its_steps():
     records = records_of([sentiment_sample(i) for i in range(40)], ["prefix"], ["generated"])
     for r in records:
