@@ -96,14 +96,17 @@ class Table:
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        """Every declared column, keys first, in the order of the header.
+        """Every declared column in the order of the header: keys, the first cell (the size of the
+        row), the other cells as declared, and of these the counts (`n_…`) last.
 
         Raises:
             KeyError: a key is neither declared here nor one of `columns.SHARED`.
         """
         keys = [SHARED[x] if isinstance(x, str) else x for x in (*self.by, *self.along)]
-        declared = [c for part in (*self.cells, *self.lines) for c in part.columns]
-        return tuple(by_name([*keys, *declared]).values())
+        first, *cells = [c for cell in self.cells for c in cell.columns] or [None]
+        cells.sort(key=lambda column: column.name.startswith("n_"))
+        of_lines = [c for part in self.lines for c in part.columns]
+        return tuple(by_name([*keys, *([first] if first else []), *cells, *of_lines]).values())
 
     @property
     def header(self) -> list[str]:

@@ -63,12 +63,12 @@ ORDER_SENSITIVITY = Share(
     cluster="item",
 )
 OF_EDITS = (
-    ASKED_AGAIN_DIFFERS,
     NECESSITY,
     SUFFICIENCY,
     ORDER_SENSITIVITY,
     CAPACITY,
     REDUNDANCY_BOUND,
+    ASKED_AGAIN_DIFFERS,
 )
 ACCURACY = Share(
     "accuracy",
@@ -98,6 +98,7 @@ SLRC = Table(
     WAY,
     (
         N_ITEMS,
+        *OF_EDITS,
         ACCURACY,
         Share(
             "accuracy_written",
@@ -107,7 +108,6 @@ SLRC = Table(
             "Items of which the answer that the model itself wrote is right, of those "
             "where it can be read.",
         ),
-        *OF_EDITS,
         replace(N_STEPS, among=UNEDITED),
         MEAN_STEPS,
         Total("n_unparsed", label="unparsed", meaning="Replies that no answer could be read from."),
@@ -146,7 +146,7 @@ SLRC = Table(
         replace(FLIPS_WITHIN_FLOOR, among=_FLOOR_KNOWN),
         *LABEL_MASS,
     ),
-    caption="SLRC per model, task, framing and reading",
+    caption="SLRC per model, task, framing and reading; shares of all steps together",
 )
 """Necessity, sufficiency, order sensitivity and SLRC (SLRC paper, §4.1-4.2)."""
 SLRC_ORIGINAL = Table(
