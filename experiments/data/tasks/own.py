@@ -43,6 +43,10 @@ from faithscope.interp.turns import refusal_of, rendered_sign
 from faithscope.interventions.trace import AnswerKind, OfPair, Question
 
 NAME = "own"
+FREE_TEXT = (
+    "; answers in free text are not compared: give kind 'label' and options, the right answer and "
+    "wrong ones, whose likelihoods are then scored (faithscope docs free text)"
+)
 SPLIT = "test"
 
 
@@ -140,9 +144,10 @@ def _number(answer: Any, row: SourceRow) -> str:
     text = usable(answer, "'answer'", row)
     if (number := canonical_number(text)) is not None:
         return number
+    free = "" if any(map(str.isdigit, text)) else FREE_TEXT
     raise UserError(
         f"{row.where}: answer {text[:40]!r} is not one number that can be read whole; give plain "
-        "digits, or give options to choose from"
+        f"digits, or give options to choose from{free}"
     )
 
 

@@ -317,7 +317,14 @@ def _of_right_answers(items: Sequence[Item], columns: Sequence[str]) -> tuple[st
         known = [gold is not None for (of, _), gold in golds.items() if of == task]
         if not all(known):
             count = f"the right answer is known of {sum(known):,} of {len(known):,} questions"
-            notes.append(f"{task}: {count}{where}")
+            unread = sum(
+                i.given is not None and i.given.kind is None and bool(i.given.chain.gold)
+                for i in items
+                if i.task == task
+            )
+            why = f"; {unread:,} are in the file, but the kind of the answers is not known"
+            of = why if unread else where
+            notes.append(f"{task}: {count}{of}")
     return tuple(notes)
 
 
