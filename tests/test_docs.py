@@ -195,6 +195,7 @@ def test_a_page_that_is_not_there(page: str, said: str, capsys: pytest.CaptureFi
         (["necessity"], "glossary"),
         (["own", "cue"], "cues"),
         (["chain", "elsewhere"], "given"),
+        (["free", "text"], "data"),
     ],
 )
 def test_words_are_found_on_the_pages_about_them(

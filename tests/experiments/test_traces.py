@@ -162,7 +162,6 @@ def test_what_the_limit_cut_off_is_no_closing_statement(plain: Model) -> None:
         (f"{REASONING} The answer is 9 pens, as", "9"),
         (f"{REASONING}\n#### 9\n\nQuestion: 3 and", "9"),
         (f"{REASONING} The answer is 9. Wait, that is wrong. Take 2", None),
-        ("Answer: First add 3 and 4, which makes 7. Then take 2 away from 7 and", None),
     ],
 )
 def test_a_chain_that_the_limit_cut_off_has_an_answer_only_if_it_states_one(
