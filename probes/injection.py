@@ -57,6 +57,7 @@ NO_TEXT = "no_counterfactual"
     "counterfactual reasoning put into the chain, after which the model writes on (RFEval)",
     words=("cue", "labels", "spoken"),
     calls=lambda size, s: 4 * len(s.places),
+    version=2,
 )
 def injection(
     model: Model, trace: Trace, asking: Asking, settings: InjectionSettings

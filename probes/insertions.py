@@ -141,7 +141,8 @@ def _continued(
         said = "".join(pieces[end:]).partition(closer)[2]
     else:
         end = split_conclusion(pieces, closing=() if cut else CLOSING_PATTERNS)
-        said = "".join(pieces)
+        # the last number of a chain that was cut off is one on the way
+        said = "" if cut and end == len(pieces) else "".join(pieces)
     char, token, n = len(begun.reasoning_text), len(begun.reasoning_ids), len(begun.steps)
     mode = MODES_OF_UNITS.get(begun.unit, "sentences")
     added = [

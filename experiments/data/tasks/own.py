@@ -45,7 +45,7 @@ from faithscope.interventions.trace import AnswerKind, OfPair, Question
 NAME = "own"
 FREE_TEXT = (
     "; answers in free text are not compared: give kind 'label' and options, the right answer and "
-    "wrong ones, whose likelihoods are then scored (faithscope docs free text)"
+    "wrong ones, whose likelihoods are then scored (faithscope docs data)"
 )
 SPLIT = "test"
 

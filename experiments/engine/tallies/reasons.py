@@ -48,7 +48,7 @@ WORDS = {
 """Reason -> its meaning. Reasons of a single measure are defined beside that measure."""
 REMEDIES = {
     "answer_kind_unknown": "traces.kind=number (or choice or label, with options in the file; "
-    "answers in free text: faithscope docs free text)",
+    "answers in free text: faithscope docs data)",
     "written_by_another": "traces.writers={WRITER: MODEL}, or a column model that names the model",
     "prompt_not_rendered_again": "a prompt that is the user's message alone",
     "reasoning_unclosed": "generation.max_new_tokens=N, a larger one",

@@ -146,7 +146,8 @@ SLRC = Table(
         replace(FLIPS_WITHIN_FLOOR, among=_FLOOR_KNOWN),
         *LABEL_MASS,
     ),
-    caption="SLRC per model, task, framing and reading; shares of all steps together",
+    caption="SLRC per model, task, framing and reading: shares of all steps together, with "
+    "intervals of as many independent steps as tell as much",
 )
 """Necessity, sufficiency, order sensitivity and SLRC (SLRC paper, §4.1-4.2)."""
 SLRC_ORIGINAL = Table(
