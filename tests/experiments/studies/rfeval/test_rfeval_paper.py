@@ -164,7 +164,7 @@ def test_hours_are_those_that_add_up() -> None:
         columns=list(LENGTHS),
     )
     table = HOURS.make(rows).set_index("model")
-    assert table.loc["a"].tolist() == [3, 2, 1.5, 2, 3]
+    assert table.loc["a"].tolist() == [3, 1.5, 2, 3, 2]
     assert table.loc["cpu", ["n_timed", "hours"]].tolist() == [1, 0.1]
     assert table.loc[["cpu", "old"], "device_hours"].isna().all()
     assert table.loc["old", "n_timed"] == 0
