@@ -103,10 +103,10 @@ class Table:
             KeyError: a key is neither declared here nor one of `columns.SHARED`.
         """
         keys = [SHARED[x] if isinstance(x, str) else x for x in (*self.by, *self.along)]
-        first, *cells = [c for cell in self.cells for c in cell.columns] or [None]
-        cells.sort(key=lambda column: column.name.startswith("n_"))
+        cells = [c for cell in self.cells for c in cell.columns]
+        ordered = sorted(cells[1:], key=lambda column: column.name.startswith("n_"))
         of_lines = [c for part in self.lines for c in part.columns]
-        return tuple(by_name([*keys, *([first] if first else []), *cells, *of_lines]).values())
+        return tuple(by_name([*keys, *cells[:1], *ordered, *of_lines]).values())
 
     @property
     def header(self) -> list[str]:

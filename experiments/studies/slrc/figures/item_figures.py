@@ -270,7 +270,7 @@ def _trace_and_records(
     """
     if isinstance(trace, Measured):
         trace, records = trace.trace or trace, trace
-    found = [records] if isinstance(records, Mapping) else list(records or ())
+    found: list[Any] = [records] if isinstance(records, Mapping) else list(records or ())
     if not isinstance(trace, Trace) or not all(isinstance(r, Mapping) for r in found) or not found:
         raise UserError(
             f"{figure}: give all that faithscope.measure(model, trace, PROBE) or "
