@@ -14,6 +14,7 @@ the state holds: so `says_other` has how often the other options are named.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, StrictInt, StrictStr, field_validator
@@ -61,10 +62,8 @@ class NlaSettings(Settings):
     def other_models(self) -> tuple[str, ...]:
         return tuple(name for name in (self.verbaliser, self.reconstructor) if name)
 
-    def lacks(self) -> list[str]:
-        if self.verbaliser is not None:
-            return []
-        return ["verbaliser: name the model's own, such as kitft/nla-qwen2.5-7b-L20-av"]
+    def lacks(self) -> Mapping[str, str]:
+        return {"verbaliser": "kitft/nla-qwen2.5-7b-L20-av"} if self.verbaliser is None else {}
 
     def misfit_with(self, model: ModelFacts) -> str | None:
         if self.layer is None or model.n_layers is None or self.layer <= model.n_layers:

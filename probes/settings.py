@@ -145,9 +145,10 @@ class Settings(BaseModel):
         """Settings that do not fit a run of `models`, each as "setting: what is wrong"."""
         return []
 
-    def lacks(self) -> list[str]:
-        """Settings without which the probe measures nothing, each as "setting: what to do"."""
-        return []
+    def lacks(self) -> Mapping[str, str]:
+        """Settings that are not set and without which the probe measures nothing, each with a value
+        for an example."""
+        return {}
 
     def misfit_with(self, model: ModelFacts) -> str | None:
         """Why the settings do not fit a model that the probe is to measure, as "setting: what is

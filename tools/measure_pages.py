@@ -91,7 +91,12 @@ def measure(name: str, settings: Iterable[Sequence[str]]) -> str:
         "## How to run it",
         "",
         "```sh",
-        f"faithscope run slrc --set probes=[{name}]",
+        " ".join(
+            [
+                f"faithscope run slrc --set probes=[{name}]",
+                *(f"--set {name}.{key}={value}" for key, value in probe.settings().lacks().items()),
+            ]
+        ),
         "```",
         "",
         f'In Python, `faithscope.measure(model, trace, "{name}")` measures one trace.',

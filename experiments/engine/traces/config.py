@@ -277,7 +277,8 @@ class _TracesConfig(FolderConfig):
                 f"{probe}.{key}: no config sets this for one probe alone" for key in forbidden
             ]
             misfits = settings.misfits(tuple(self.model.name))
-            misfits += settings.lacks() if probe in self.probes else []
+            if probe in self.probes:
+                misfits += [f"{k}: name one, such as {v}" for k, v in settings.lacks().items()]
             problems += [f"{probe}.{problem}" for problem in misfits]
         if problems:
             raise ValueError("\n".join(problems))
