@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Protocol, TextIO
 
 import typer
@@ -20,30 +21,51 @@ RunFolder = Annotated[
 ]
 
 
-def wrapped(text: str, indent: str = "", file: TextIO | None = None) -> str:
-    """A text in lines that fit the terminal, broken between words; whole where `file` is no
-    terminal.
+def wrapped(
+    text: str, indent: str = "", file: TextIO | None = None, hanging: str | None = None
+) -> str:
+    """A text in lines that fit the terminal, or `COLUMNS` where that is set, broken between words;
+    whole where `file` is no terminal.
 
     Args:
         indent: what stands before each line.
         file: where it is printed; None breaks it at `WIDTH` where there is no terminal.
+        hanging: what stands before the further lines of a line that is broken; None is `indent`,
+            and leaves lines whole that begin with a space.
     """
-    if file is not None and not file.isatty():
+    if file is not None and not file.isatty() and not os.environ.get("COLUMNS"):
         return text
     width = shutil.get_terminal_size((WIDTH, 0)).columns
     by_word = textwrap.TextWrapper(
         width,
         initial_indent=indent,
-        subsequent_indent=indent,
+        subsequent_indent=indent if hanging is None else hanging,
         break_long_words=False,
         break_on_hyphens=False,
         replace_whitespace=False,
     )
     return "\n".join(
         by_word.fill(line)
-        if len(indent) + len(line) > width and not line.startswith(" ")
+        if len(indent) + len(line) > width and (hanging or not line.startswith(" "))
         else indent + line
         for line in text.split("\n")
+    )
+
+
+def in_columns(rows: Iterable[Sequence[str]], indent: str = "") -> str:
+    """Rows of texts as lines for standard output, with aligned columns; the last breaks between
+    words, and goes on below itself."""
+    lines = [list(row) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)][:-1]
+    hanging = indent + " " * sum(w + 2 for w in widths)
+    return "\n".join(
+        wrapped(
+            "".join(f"{c:<{w}}  " for c, w in zip(row, widths, strict=False)) + row[-1],
+            indent,
+            sys.stdout,
+            hanging,
+        ).rstrip()
+        for row in lines
     )
 
 

@@ -17,7 +17,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from faithscope.experiments.console import DONE, say, to_output
+from faithscope.experiments.console import DONE, in_columns, say, to_output
 from faithscope.interp.errors import UserError, did_you_mean
 
 FOLDER = Path(__file__).parents[2] / "docs"
@@ -66,8 +66,7 @@ def docs(
         width = max(map(len, known))
         for group, pages in grouped(known).items():
             to_output(f"{group}:")
-            for name in pages:
-                to_output(f"  {name:<{width}}  {title(name)}")
+            to_output(in_columns([(f"{n:<{width}}", title(n)) for n in pages], "  "))
         say("faithscope docs PAGE prints one of them, faithscope docs WORD finds a word in all")
         return DONE
     page = words[0] if words and len(words) == 1 else None
@@ -202,11 +201,12 @@ def _show_found(words: Sequence[str], known: list[str]) -> None:
             else (f"no section of a page has all of {', '.join(map(repr, words))}")
         )
         raise UserError(f"docs: {what}{guess or '; `faithscope docs` lists all pages'}")
-    width = max(len(of.page) for of in found[:_MOST])
+    rows = list[tuple[str, str]]()
     for of in found[:_MOST]:
-        to_output(f"{of.page:<{width}}  {of.heading}")
+        rows.append((of.page, of.heading))
         if of.line:
-            to_output(f"{'':<{width}}    {textwrap.shorten(of.line.strip(' -*>'), 76)}")
+            rows.append(("", f"  {textwrap.shorten(of.line.strip(' -*>'), 76)}"))
+    to_output(in_columns(rows))
     more = len(found) - _MOST
     say("faithscope docs PAGE prints one of them" + (f"; {more} more were found" * (more > 0)))
 

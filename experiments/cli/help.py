@@ -37,6 +37,8 @@ PARTS = (
     Part("Bring your own", "annotate chains.jsonl --as me", ("annotate", "new")),
 )
 OTHERS = "Of installed packages"
+WHOLE = 1000
+"""Characters of a command's sentence, which a narrow terminal breaks between words."""
 
 
 class Grouped(TyperGroup):
@@ -50,8 +52,7 @@ class Grouped(TyperGroup):
             known = [(n, self.commands[n]) for n in part.commands if n in self.commands]
             if not known:
                 continue
-            limit = formatter.width - width - 6
-            rows = [(f"{n:<{width}}", c.get_short_help_str(limit)) for n, c in known]
+            rows = [(f"{n:<{width}}", c.get_short_help_str(WHOLE)) for n, c in known]
             with formatter.section(part.heading):
                 formatter.write_dl(rows)
                 if part.example:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from faithscope.experiments.cli.run import Overrides, carry_out
-from faithscope.experiments.console import DONE, FAILED_ITEMS, say, to_output
+from faithscope.experiments.console import DONE, FAILED_ITEMS, in_columns, say, to_output, wrapped
 from faithscope.interp.errors import UserError, did_you_mean
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 commands = typer.Typer(rich_markup_mode=None)
 LIST, ALL = "list", "all"
-_WIDTH = 80
-"""Characters of a line where the output is no terminal."""
 
 
 @commands.command()
@@ -188,15 +186,18 @@ def _all(runs: Runs, out: Path) -> int:
 
 
 def _list(chosen: Sequence[Paper], runs: Runs, whole: bool) -> int:
-    from faithscope.experiments.analysis.published.listing import listed
+    from faithscope.experiments.analysis.published.listing import counts, in_short, listed
 
     tables = [
         table for paper in chosen for table in _beside(paper, (t.name for t in paper.tables), runs)
     ]
     for line in _left(tables, runs):
         say(f"passed over: {line}")
-    width = None if whole else shutil.get_terminal_size((_WIDTH, 0)).columns
-    to_output("\n".join(listed(chosen, tables, width)))
-    if not whole:
+    if whole:
+        to_output("\n".join(listed(chosen, tables)))
+    else:
+        to_output(in_columns(in_short(tables)) + "\n")
+        for line in counts(chosen, tables):
+            to_output(wrapped(line, file=sys.stdout))
         say("--long says hours, dollars, and what each config needs and how to get it")
     return DONE

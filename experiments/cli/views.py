@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from faithscope.experiments.console import RunFolder, say, to_output, wrapped
+from faithscope.experiments.console import RunFolder, in_columns, say, to_output, wrapped
 from faithscope.interp.errors import UserError, did_you_mean
 
 LISTED = {
@@ -42,9 +42,7 @@ def list_(
         known = did_you_mean(what, LISTED) or f"; known: {', '.join(LISTED)}"
         raise UserError(f"cannot list {what!r}{known}")
     rows = _rows(what, folder)
-    width = max(len(name) for name, _ in rows)
-    for name, note in rows:
-        to_output(f"{name:<{width}}  {note}")
+    to_output(in_columns(rows))
     return 0
 
 

@@ -195,6 +195,23 @@ def test_lists_are_printed_to_standard_output(capsys: pytest.CaptureFixture[str]
         assert any(line.startswith(entry) for line in out.splitlines())
 
 
+@pytest.mark.parametrize("width", [60, 80])
+@pytest.mark.parametrize(
+    "command", ["list", "list configs", "list probes", "list prompts", "docs", "docs cue", "--help"]
+)
+def test_a_narrow_terminal_breaks_lines_between_words(
+    command: str, width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")
+    assert execute(command.split()) == 0
+    words = "".join(capsys.readouterr()).split()
+    monkeypatch.setenv("COLUMNS", str(width))
+    assert execute(command.split()) == 0
+    narrow = "".join(capsys.readouterr())
+    assert max(map(len, narrow.splitlines())) <= width
+    assert narrow.split() == words
+
+
 def test_help_imports_nothing_that_takes_long() -> None:
     code = (
         "import sys, experiments.cli\n"

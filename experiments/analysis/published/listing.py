@@ -10,35 +10,35 @@ from faithscope.experiments.analysis.published.sheet import aligned, score
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.models.needs import Need, needs
 
-SHORT = ("table", "cells", "lacks here", "what it shows")
+SHORT = ("table", "cells", "what it shows, and what this machine lacks for it")
 HEADINGS = ("table", "cells", "measured", "config", "GPU hours", "dollars", "here", "what it shows")
+Needed = Mapping[tuple[str, tuple[str, ...]], list[Need]]
+"""(config, overrides of it) -> what a run of it needs."""
 UNKNOWN = "?"
 """Stands for hours or dollars that nothing says; `reproduce TABLE --dry-run` estimates dollars."""
 
 
-def listed(
-    papers: Sequence[Paper], tables: Sequence[Beside], width: int | None = None
-) -> Iterator[str]:
-    """Lines on every table of papers.
+def in_short(tables: Sequence[Beside]) -> list[Sequence[str]]:
+    """A row of texts for each table, below their headings."""
+    of_configs = _needs_of(tables)
+    return [SHORT, *(_short(table, of_configs) for table in tables)]
+
+
+def counts(papers: Sequence[Paper], tables: Sequence[Beside]) -> list[str]:
+    """A line for each paper: how many of its tables can be carried out here and are measured."""
+    here = _here(_needs_of(tables))
+    return [_count(paper, tables, here) for paper in papers]
+
+
+def listed(papers: Sequence[Paper], tables: Sequence[Beside]) -> Iterator[str]:
+    """Lines on every table of papers with prices, what each config needs, and where prices are
+    from.
 
     Args:
         tables: all tables of these papers, beside the runs that were given (or none).
-        width: characters of a line, for a line a table with what lacks in a word, and counts; None
-            for whole lines with prices, and what each config needs and where prices are from.
     """
-    of_configs: dict[tuple[str, tuple[str, ...]], list[Need]] = {}
-    for table in tables:
-        config, sets = table.published.config, table.published.sets
-        if config and (config, sets) not in of_configs:
-            loaded = load_config(config, list(sets), at_hand=False)
-            of_configs[config, sets] = needs(loaded)
-    here = {key for key, of in of_configs.items() if not any(need.lacking for need in of)}
-    if width is not None:
-        lines = aligned([SHORT, *(_short(table, of_configs) for table in tables)])
-        yield from (line if len(line) <= width else f"{line[: width - 1]}…" for line in lines)
-        yield ""
-        yield from (_count(paper, tables, here) for paper in papers)
-        return
+    of_configs = _needs_of(tables)
+    here = _here(of_configs)
     yield from aligned([HEADINGS, *(_row(table, here) for table in tables)])
     for (config, sets), of in of_configs.items():
         of_config = [
@@ -58,14 +58,28 @@ def listed(
     yield from (_count(paper, tables, here) for paper in papers)
 
 
-def _short(table: Beside, needed: Mapping[tuple[str, tuple[str, ...]], list[Need]]) -> list[str]:
+def _needs_of(tables: Sequence[Beside]) -> Needed:
+    configs = dict.fromkeys((t.published.config, t.published.sets) for t in tables)
+    return {
+        (config, sets): needs(load_config(config, list(sets), at_hand=False))
+        for config, sets in configs
+        if config
+    }
+
+
+def _here(needed: Needed) -> set[tuple[str, tuple[str, ...]]]:
+    return {key for key, of in needed.items() if not any(need.lacking for need in of)}
+
+
+def _short(table: Beside, needed: Needed) -> list[str]:
     published, counts = table.published, score([table])
     cells = f"{counts.measured} of {counts.cells}" if counts.measured else str(counts.cells)
-    lacks = "no measure"
+    lacks = "(no measure)"
     if published.config:
         of = needed[published.config, published.sets]
-        lacks = ", ".join(dict.fromkeys(n.kind for n in of if n.lacking)) or "nothing"
-    return [table.name, cells, lacks, published.title]
+        lacking = ", ".join(dict.fromkeys(n.kind for n in of if n.lacking))
+        lacks = f"(lacks {lacking})" if lacking else ""
+    return [table.name, cells, f"{published.title} {lacks}".rstrip()]
 
 
 def _row(table: Beside, here: set[tuple[str, tuple[str, ...]]]) -> list[str]:
