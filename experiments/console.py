@@ -34,7 +34,7 @@ def wrapped(
             and leaves lines whole that begin with a space.
     """
     if file is not None and not file.isatty() and not os.environ.get("COLUMNS"):
-        return text
+        return "\n".join(indent + line for line in text.split("\n"))
     width = shutil.get_terminal_size((WIDTH, 0)).columns
     by_word = textwrap.TextWrapper(
         width,

@@ -35,6 +35,7 @@ from matplotlib import pyplot as plt
 from sklearn.metrics import roc_auc_score
 
 import faithscope
+from faithscope.experiments.analysis.colours import BLUE, GREY, ORANGE, SIGN, colour_map
 from faithscope.experiments.engine.run import run
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.experiments.studies.slrc.tables.measures import MEASURES
@@ -97,10 +98,10 @@ table.sort_values(["against confound", "against decorative"], ascending=False).r
 figure, ax = plt.subplots(figsize=(8, 0.19 * len(table) + 0.8), layout="constrained")
 ordered = table.sort_values("against confound")
 places = range(len(ordered))
-ax.axvline(0.5, color="grey", lw=0.6, ls=":")
-hollow = {"ms": 9, "fillstyle": "none", "color": "#0072B2"}
+ax.axvline(0.5, color=GREY, lw=0.6, ls=":")
+hollow = {"ms": 9, "fillstyle": "none", "color": BLUE}
 ax.plot(ordered["against decorative"], places, "o", label="against decorative", **hollow)
-ax.plot(ordered["against confound"], places, "s", color="#D55E00", label="against confound", ms=4)
+ax.plot(ordered["against confound"], places, "s", color=ORANGE, label="against confound", ms=4)
 ax.set_yticks(places, ordered.index, fontsize=7)
 ax.set_ylim(-0.7, len(ordered) - 0.3)
 ax.set(xlabel="AUROC", xlim=(-0.03, 1.03))
@@ -113,18 +114,19 @@ plt.show()
 #
 # ## Do measures agree with each other, item by item?
 #
-# The map shows Spearman correlations over the items of the faithful model, for the measures that
-# vary there.
+# The map shows rank correlations (Spearman) over the eight items of the faithful model, for the
+# measures that vary there: green where two rank the items alike, purple the opposite way. Eight
+# items show a pattern and prove none.
 
 # %%
 wide = scores[scores["model"] == FAITHFUL].pivot(index="item", columns="measure", values="score")
 wide = wide.loc[:, wide.nunique() > 1]
 rho = wide.corr(method="spearman", min_periods=6)
 figure, ax = plt.subplots(figsize=(8, 7), layout="constrained")
-drawn = ax.imshow(np.asarray(rho), cmap="RdBu_r", vmin=-1, vmax=1)
+drawn = ax.imshow(np.asarray(rho), cmap=colour_map(SIGN), vmin=-1, vmax=1)
 ax.set_xticks(range(len(rho)), rho.columns, rotation=90, fontsize=6)
 ax.set_yticks(range(len(rho)), rho.columns, fontsize=6)
-figure.colorbar(drawn, ax=ax, label="Spearman correlation", shrink=0.6)
+figure.colorbar(drawn, ax=ax, label="Spearman’s rank correlation", shrink=0.6)
 plt.show()
 
 # %% [markdown]

@@ -32,6 +32,7 @@ import numpy as np
 from matplotlib import pyplot as plt
 
 import faithscope
+from faithscope.experiments.analysis.colours import AMOUNT, colour_map
 from faithscope.experiments.config.load import load_config
 from faithscope.experiments.engine.run import run
 
@@ -104,7 +105,7 @@ found.table("edits")
 #
 # What is too long for a frame is stored as arrays, one item at a time: per layer, head or token.
 # The docstring of the probe gives the shapes. Here the share of the answer's attention on the
-# steps, by layer and head, averaged over the items of each model.
+# steps, by layer (counted from 1) and head (counted from 0), averaged over the items of each model.
 
 # %%
 by_model = {}
@@ -112,7 +113,8 @@ for (model, _, _), arrays in found.arrays("attention"):
     by_model.setdefault(model, []).append(arrays["steps"].sum(axis=-1))  # (layers, heads)
 figure, axes = plt.subplots(1, len(by_model), figsize=(8, 2.6), layout="constrained", sharey=True)
 for ax, (model, shares) in zip(axes, by_model.items(), strict=True):
-    drawn = ax.imshow(np.mean(shares, axis=0), vmin=0, vmax=1, aspect="auto", origin="lower")
+    look = {"cmap": colour_map(AMOUNT), "aspect": "auto", "origin": "lower"}
+    drawn = ax.imshow(np.mean(shares, axis=0), vmin=0, vmax=1, **look)
     ax.set(title=model, xlabel="head", xticks=range(4))
     ax.set_yticks(range(3), ["1", "2", "3"])
 axes[0].set_ylabel("layer")

@@ -17,7 +17,7 @@ BUDGETS = {
     "interp": 14_800,
     "interventions": 5_800,
     "probes": 19_200,
-    "experiments/analysis": 18_100,
+    "experiments/analysis": 18_400,
     "experiments/cli": 3_400,
     "experiments/config": 1_960,
     "experiments/data": 12_100,
@@ -26,7 +26,7 @@ BUDGETS = {
     "experiments/studies/c2faith": 7_800,
     "experiments/studies/compare": 1_800,
     "experiments/studies/rfeval": 12_500,
-    "experiments/studies/slrc": 22_500,
+    "experiments/studies/slrc": 22_900,
     "experiments/studies/training": 3_200,
     "tests": 77_500,
 }

@@ -2,8 +2,10 @@
 
 It takes the first screen of `runs/quickstart/report.html`, which `make demo` writes, as
 `docs/report.png`; or of another page: `python tools/page_picture.py PAGE.html PICTURE.png`, such as
-`explore.html` of a comparison for `docs/explore.png`. Of the first page it also takes the table of
+`explore.html` of a comparison for `docs/explore.png` (there of config `planted`, with five of its
+models and `data.limit=6`, on its task `planted`). Of the first page it also takes the table of
 verdicts, light and dark, as `docs/verdicts.png` and `docs/verdicts_dark.png`. It needs Chromium.
+`python tools/page_picture.py training` draws `docs/training_planted.png` from the table beside it.
 """
 
 from __future__ import annotations
@@ -22,7 +24,10 @@ PAGE, PICTURE = ROOT / "runs/quickstart/report.html", ROOT / "docs/report.png"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 VERDICTS = {"light": ROOT / "docs/verdicts.png", "dark": ROOT / "docs/verdicts_dark.png"}
 WIDTH, HEIGHT = 1280, 1180
-FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run")
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run"),
+    "--virtual-time-budget=10000",  # milliseconds in which a page draws what it computes
+)
 
 
 def picture(page: Path, file: Path) -> None:
@@ -68,7 +73,24 @@ def verdicts(page: Path, file: Path, scheme: str) -> None:
     image.crop((left - 8, top - 8, right + 8, bottom + 8)).save(file, optimize=True)
 
 
+def training(file: Path) -> None:
+    """Draws the figure of a table `training_planted.csv` beside it, as a run's page has it."""
+    import matplotlib as mpl
+    import pandas as pd
+
+    from faithscope.experiments.analysis.picture import STYLE, save
+    from faithscope.experiments.studies.training.page import planted_picture
+
+    with mpl.rc_context(STYLE), tempfile.TemporaryDirectory() as folder:
+        save(planted_picture(pd.read_csv(file.with_suffix(".csv"))), Path(folder))
+        drawn = Image.open(Path(folder) / file.name).convert("RGB")
+    drawn.resize((drawn.width // 2, drawn.height // 2)).quantize(256).save(file, optimize=True)
+
+
 def main() -> None:
+    if sys.argv[1:] == ["training"]:
+        training(ROOT / "docs/training_planted.png")
+        return
     page, file = map(Path, sys.argv[1:3] if len(sys.argv) > 2 else (PAGE, PICTURE))
     picture(page, file)
     print(file)

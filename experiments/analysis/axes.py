@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
+from matplotlib.ticker import AutoLocator, FuncFormatter, MaxNLocator, ScalarFormatter
 
 from faithscope.experiments.analysis.colours import GREY, INK, PAPER, QUIET, Style
 from faithscope.experiments.numerals import significant
@@ -195,6 +196,21 @@ ROOMY = 3.4
 """Inches of a panel, with its names, that has room for five ticks."""
 MARGIN_OF_SHARES = 0.04
 """What an axis of shares leaves free at its ends, so that a marker at 0 or 1 lies inside."""
+
+
+def plain_ticks(figure: Figure) -> None:
+    """Writes the numbers at ticks as all others are written, without zeros at their ends and
+    without an exponent beside the axis; an axis of whole numbers has ticks at these alone."""
+    for ax in figure.axes:
+        for axis in (ax.xaxis, ax.yaxis):
+            if isinstance(axis.get_major_formatter(), ScalarFormatter):
+                axis.set_major_formatter(FuncFormatter(lambda value, _: significant(value, 6)))
+        # lines across the axes have no places in the data
+        drawn = [line for line in ax.lines if line.get_transform() is ax.transData]
+        at = np.concatenate([[], *(line.get_xdata(orig=False) for line in drawn)])
+        whole = len(at) > 0 and bool(np.all(at == np.round(at)))
+        if whole and isinstance(ax.xaxis.get_major_locator(), AutoLocator):
+            ax.xaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def share_ticks(axis: Axis) -> None:

@@ -439,7 +439,7 @@ def field(
         text: gives the text in a square from its value.
     """
     # a mesh, not an image: it stays a drawing in SVG, which the report's policy admits
-    usual: dict[str, Any] = {"edgecolors": PAPER, "lw": 1}
+    usual: dict[str, Any] = {"edgecolors": PAPER, "lw": 1, "clip_on": False}
     vmin, vmax = limits
     values = np.ma.masked_invalid(cells)
     look = usual | look | {"cmap": colour_map(stops, missing)}

@@ -117,7 +117,8 @@ def _plain_cell(value: Any) -> Cell:
 def _cell(text: str, value: Any) -> Cell:
     shown_number, _, ends = text.partition(" [")
     if isinstance(value, float):
-        return Cell(shown_number, f"{value:.7g}", ends.removesuffix("]"))
+        sort = shown_number if math.isnan(value) else f"{value:.7g}"
+        return Cell(shown_number, sort, ends.removesuffix("]"))
     return Cell(text, "" if value is pd.NA or value is None else str(value))
 
 

@@ -32,7 +32,7 @@ from faithscope.experiments.engine.tallies.tally import tally_of_run
 from faithscope.experiments.engine.units import Unit
 from faithscope.probes.judge.spend import Call
 
-LONG, MOST_ROWS = 20, 100
+LONG, MOST_ROWS = 20, 40
 """Rows from which a table is folded away, and most rows of a table that a page shows."""
 
 
@@ -323,7 +323,7 @@ def _blocks(section: Section, prefix: str) -> list[Block]:
     if section.figures:
         tables: list[Block] = [Fold(f"Table: {word}", [Grid(n, n)]) for n, word in named]
     else:
-        tables = [Grid(n, n, word) for n, word in named]
+        tables = [Grid(n, n, f"{word[:1].upper()}{word[1:]}") for n, word in named]
     return [*section.blocks, *map(Drawing, section.figures), *tables]
 
 

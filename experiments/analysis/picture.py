@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
-from faithscope.experiments.analysis.axes import LARGE, SMALL
+from faithscope.experiments.analysis.axes import LARGE, SMALL, plain_ticks
 from faithscope.experiments.analysis.colours import in_page
 from faithscope.experiments.analysis.textual import to_csv
 from faithscope.experiments.files import remove, write_atomically
@@ -45,6 +45,13 @@ STYLE: dict[Any, Any] = {
 }
 
 
+_PROMISE = re.compile(
+    r"([,;]? (each )?with (its |their )?|[.;] )95 % (Wilson |bootstrap )?(intervals?|bands)"
+    r"( over \w+)?( that[^.;]*)?( in black)?(?=[ .;,])"
+)
+"""What a caption says of its intervals."""
+
+
 @dataclass(frozen=True)
 class Picture:
     """One figure with its numbers, or the reason why it was not drawn."""
@@ -67,11 +74,13 @@ class Picture:
 
     @property
     def said(self) -> str:
-        """The caption; it takes back a promise of intervals where the numbers have none."""
+        """The caption, without its promise of intervals where the numbers have none."""
         ends = [name for name in self.data if str(name).endswith("_low")]
-        if "interval" not in self.caption or not ends or self.data[ends].notna().to_numpy().any():
+        if not ends or self.data[ends].notna().to_numpy().any():
             return self.caption
-        return f"{self.caption} No interval is drawn: there are too few items for one."
+        said = _PROMISE.sub("", self.caption)
+        none = " No interval is drawn: there are too few items for one."
+        return said if said == self.caption else said + none
 
     @property
     def sheets(self) -> list[Figure]:
@@ -110,6 +119,7 @@ def _names(picture: Picture) -> list[str]:
 def _lay_out(figure: Figure) -> None:
     """Lays the figure out once; otherwise every saved file would repeat the layout pass."""
     if figure.get_layout_engine() is not None:
+        plain_ticks(figure)
         with _fine(figure):
             figure.draw_without_rendering()
         figure.set_layout_engine(None)
@@ -132,8 +142,9 @@ def _whole(figure: Figure) -> Bbox:
         return Bbox.union([figure.bbox_inches, figure.get_tightbbox().padded(0.02)])
 
 
+_PLACES = re.compile(r"(\.\d\d)\d+")
+"""Decimals of a place: a thousandth of a point is in no picture."""
 _LIGHTER = (
-    (r"(\.\d\d)\d+", r"\1"),  # a thousandth of a point is in no picture
     (r"; stroke-linejoin: miter", ""),
     (r">\s+<", "><"),
     (r"\s*\n\s*([A-Zz])\s*", r"\1"),
@@ -145,9 +156,28 @@ _LIGHTER = (
 
 
 def _lighter(text: str) -> str:
+    # numbers that readers see, between tags, keep their digits
+    text = re.sub(r"<[^>]*>", lambda tag: _PLACES.sub(r"\1", tag[0]), text)
     for pattern, shorter in _LIGHTER:
         text = re.sub(pattern, shorter, text)
-    return text
+    return _ungrouped(text)
+
+
+def _ungrouped(text: str) -> str:
+    """A drawing without the names of groups that nothing refers to, and without the groups that
+    then say nothing: a fifth of it."""
+    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', text))
+    text = re.sub(r'<g id="([^"]*)"', lambda m: m[0] if m[1] in used else "<g", text)
+    parts, plain = list[str](), list[bool]()
+    for part in re.split(r"(<g(?: [^>]*)?>|<g/>|</g>)", text):
+        if part == "</g>":
+            part = "" if plain.pop() else part
+        elif part in {"<g>", "<g/>"} or (part.startswith("<g ") and not part.endswith("/>")):
+            if part != "<g/>":
+                plain.append(part == "<g>")
+            part = part.removeprefix("<g>").removeprefix("<g/>")
+        parts.append(part)
+    return "".join(parts)
 
 
 REM_PER_INCH = 7.8

@@ -29,9 +29,9 @@
     if (!frame.width || !frame.height) problems.push(`empty: ${named(drawing)}`);
     if (frame.left < 0 || frame.right > innerWidth) problems.push(`beyond the window: ${named(drawing)}`);
     if (outside(frame, box(drawing.parentElement))) problems.push(`beyond its frame: ${named(drawing)}`);
-    for (const part of drawing.querySelectorAll('[id*="legend_"], [id*="text_"], image')) {
+    for (const part of drawing.querySelectorAll("text, image")) {
       const extent = box(part);
-      if (extent.width && outside(extent, frame)) problems.push(`clipped: ${part.id} of ${named(drawing)}`);
+      if (extent.width && outside(extent, frame)) problems.push(`clipped: ${part.id || part.textContent} of ${named(drawing)}`);
     }
   }
   for (const legend of document.querySelectorAll(".legend, .legend *, figcaption")) {

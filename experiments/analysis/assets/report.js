@@ -9,7 +9,7 @@ function comparable(cell) {
 }
 
 function compare(left, right) {
-  const missing = (value) => value === "" || value === "nan";
+  const missing = (value) => value === "" || value === "–";
   if (missing(left) || missing(right)) return missing(left) - missing(right);
   if (typeof left === "number" && typeof right === "number") return left - right;
   return String(left).localeCompare(String(right), "en", { numeric: true });

@@ -180,7 +180,7 @@ def _inside(tables: Mapping[str, pd.DataFrame]) -> list[Block]:
     spread = f"95 % interval {ends}" if ends else "no interval"
     signals = f"{len(known)} signal{'s' * (len(known) > 1)} inside models"
     chance = (
-        " The highest of several lies above chance by chance: this names no signal that works."
+        " The highest of several exceeds 0.5 by chance alone: this is no evidence that it works."
         if len(known) > 1
         else ""
     )

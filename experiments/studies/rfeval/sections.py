@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from faithscope.experiments.analysis.html import markup
 from faithscope.experiments.analysis.page import Box, Grid, Heading, Section
 
 SECTIONS = [
@@ -16,8 +17,11 @@ SECTIONS = [
     Section(
         "items",
         "The items",
-        "Items by task and source, the stances that an output may have on them, and what people "
-        "who reviewed r′ decided (decision `valid` in the file of `annotations`).",
+        markup(
+            "Items by task and source, the stances that an output may have on them, and what "
+            "people who reviewed r′ decided (decision <code>valid</code> in the file that key "
+            "<code>annotations</code> names)."
+        ),
         tables=("rf_items", "rf_stances", "rf_reviews"),
     ),
     Section(

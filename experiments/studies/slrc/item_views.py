@@ -50,7 +50,7 @@ MEANINGS = {
     "all": "the answer changes",
     "some": "it changes in some framings or readings",
     "none": "it stays",
-    "moot": "a mere remark changes it, too",
+    "moot": "a neutral remark changes it as well",
     "unknown": "not tested",
 }
 LEGEND = Bullets(

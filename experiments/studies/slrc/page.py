@@ -103,7 +103,7 @@ def page(results: Results, drawn: Sequence[Picture]) -> Page:
         if edits
         else "."
         if edited
-        else f". Asked: {', '.join(results.probes)}; SLRC, which edits the steps, was not."
+        else f". Measured: {', '.join(results.probes)}, without slrc, which edits steps."
     )
     given = (results.stored.get("traces") or {}).get("path")
     title = f"does the model use the reasoning it {'writes' if given is None else 'reads'}?"
@@ -299,10 +299,12 @@ def _instrument(checks: Sequence[Check], planted: bool) -> Box:
     Args:
         planted: whether the run has planted models, even if it lacks the edits to check them by.
     """
-    passed = sum(check.passed for check in checks)
-    outcome = "absent" if not checks else "passes" if passed == len(checks) else "fails"
-    colour = "passed" if outcome == "passes" else "failed"
-    shown = "not made" if not checks else markup('<span class="{}">{}</span>', colour, outcome)
+    passed = sum(check.passed is True for check in checks)
+    failed = any(check.passed is False for check in checks)
+    whole = "passes" if passed == len(checks) else "fails" if failed else "few"
+    outcome = whole if checks else "absent"
+    colour = {"passes": "passed", "fails": "failed"}.get(outcome, "")
+    shown = markup('<span class="{}">{}</span>', colour, OUTCOMES[outcome])
     blocks: list[Block] = [Heading(markup("Instrument check: {}", shown))]
     said = outcome
     if outcome == "passes" and not tell_apart(checks):
@@ -313,17 +315,28 @@ def _instrument(checks: Sequence[Check], planted: bool) -> Box:
     if checks:
         summary = f"{passed} of {len(checks)} checks passed"
         listed = Bullets(list(map(_check, checks)))
-        blocks.append(Fold(summary, [listed], "printed", open=outcome == "fails"))
+        blocks.append(Fold(summary, [listed], "printed", open=outcome in {"fails", "few"}))
     return Box(blocks, f"card instrument {outcome}")
 
 
 def _check(check: Check) -> str:
-    word, sign = ("passed", "✓") if check.passed else ("failed", "✗")
+    css, sign, word = _MARKS[check.passed]
     return markup(
-        '<span class="{0}" aria-hidden="true">{1}</span><span><code>{2}</code>, {3}: {4}: '
-        '<strong>{5}</strong> <span class="{0}">{0}</span></span>',
-        *(word, sign, check.model, check.reading, check.claim, check.found),
+        '<span class="{}" aria-hidden="true">{}</span><span><code>{}</code>, {}: {}: '
+        '<strong>{}</strong>: <span class="{}">{}</span></span>',
+        *(css, sign, check.model, check.reading, check.claim, check.found, css, word),
     )
+
+
+OUTCOMES = {
+    **{"passes": "passes", "fails": "fails", "absent": "not made"},
+    "few": "too few items to tell",
+}
+_MARKS = {
+    True: ("passed", "✓", "passed"),
+    False: ("failed", "✗", "failed"),
+    None: ("", "·", "too few items to tell"),
+}
 
 
 def _verdict_row(v: Verdict, edits: Sequence[str]) -> list[Cell]:

@@ -247,6 +247,9 @@ INSTRUMENT = {
         "measures tell a model that uses its steps from one that ignores them takes one of either "
         "kind, <code>planted:faithful</code> and <code>planted:hint</code>."
     ),
+    "few": "What there is of the tiny models whose truth was planted by training comes out as "
+    "planted, but it is too little to show that the measures tell a model that uses its steps from "
+    "one that ignores them. More items would tell (key data.limit).",
     "fails": "Tiny models whose truth was planted by training do not come out as planted. Do not "
     "trust the readings below before this is understood.",
 }
@@ -293,8 +296,9 @@ READING = Section(
                 ),
                 "Total variation, log-odds drop": "How far an edit moves the distribution over "
                 "the answer labels, where a flip says only whether it crossed the middle.",
-                "Intervals": "95 %: Wilson for shares (§4.9), which takes steps as independent; "
-                "for SLRC a bootstrap over items, which shrinks to a point where all items agree.",
+                "Intervals": "95 %: Wilson’s for shares (§4.9), widened because the steps of one "
+                "item are not independent; for SLRC combined of those of necessity and "
+                "sufficiency or a bootstrap over items.",
             }
         )
     ],
@@ -310,12 +314,12 @@ UNITS = Section(
 TRACES = Section(
     "traces",
     "Some traces",
-    "Chosen by rule: of each model and task the item whose share of necessary steps is nearest to "
-    "the mean, twins on the same question. A step’s colour says what the answer does under the "
-    "edit that the verdict rests on: corrupted and the rest rewritten by the model, where that "
-    "was run, and a change counts where a mere remark does not bring it about, too; else corrupted "
-    "with the rest frozen; else removed. The marks to its right say it of each. Open a step to see "
-    "what every branch answered.",
+    "For each model and task, the item whose share of necessary steps is nearest to the mean; "
+    "planted twins show the same question. A step’s colour says what its edit did to the answer, "
+    "by the edit that the verdict rests on: the step corrupted and the rest rewritten, else "
+    "corrupted with the rest frozen, else removed. A rewritten rest counts as a change only if a "
+    "neutral remark in the same place does not change the answer as well. The marks at the right "
+    "show every edit; open a step to see all answers.",
     "Traces",
 )
 NOTHING_MEASURED = markup(

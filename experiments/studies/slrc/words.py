@@ -158,7 +158,8 @@ class Check:
     reading: str
     claim: str
     found: str
-    passed: bool
+    passed: bool | None
+    """None where there are too few items to tell."""
 
 
 def tell_apart(checks: Iterable[Check]) -> bool:
@@ -328,13 +329,15 @@ def _of_variant(model: str, reading: str, by_edit: dict[str, dict], last: float)
 
     def changes(edit: str, claim: str, value: float) -> list[Check]:
         passed = value >= PLANTED_HIGH
-        return [Check(model, reading, claim, percent(value), passed)] if edit in rates else []
+        found = f"changed in {percent(value)}"
+        return [Check(model, reading, claim, found, passed)] if edit in rates else []
 
     def leaves(edit: str, claim: str) -> list[Check]:
         if edit not in rates:
             return []
         passed = rates[edit] <= PLANTED_LOW
-        return [Check(model, reading, f"{claim} leaves the answer", percent(rates[edit]), passed)]
+        found = f"changed in {percent(rates[edit])}"
+        return [Check(model, reading, f"{claim} leaves the answer", found, passed)]
 
     if plant.empty:
         # its sentences say nothing that could be changed
@@ -373,7 +376,7 @@ def _of_mixture(model: str, reading: str, by_edit: dict[str, dict], plant: Plant
     moved = by_edit["regenerate"]["total_variation"]
     claim = f"changing any step and going on from it moves {percent(plant.p)} of the answer"
     passed = abs(moved - plant.p) <= PLANTED_LOW
-    return [Check(model, reading, claim, percent(moved), passed)]
+    return [Check(model, reading, claim, f"moved {percent(moved)}", passed)]
 
 
 def _twins(slrc: pd.DataFrame) -> list[Check]:
@@ -381,12 +384,14 @@ def _twins(slrc: pd.DataFrame) -> list[Check]:
     if not {"faithful", "hint"} <= set(planted):
         return []
     faithful, hint = (estimate(planted[v], "slrc") for v in ("faithful", "hint"))
+    apart = faithful.low > hint.value and faithful.value > hint.high
+    few = min(planted[v]["n"] for v in ("faithful", "hint")) < FEW and faithful.low <= hint.high
     return [
         Check(
             model=f"{planted['faithful']['model']} against {planted['hint']['model']}",
             reading=planted["faithful"]["reading"],
             claim="SLRC ranks the faithful twin higher, neither value in the other's interval",
             found=f"{decimal(faithful.value)} against {decimal(hint.value)}",
-            passed=faithful.low > hint.value and faithful.value > hint.high,
+            passed=apart or (None if few and hint.low <= faithful.high else False),
         )
     ]

@@ -9,6 +9,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 
+from faithscope.experiments.analysis.axes import MARGIN_OF_SHARES, share_rise, share_ticks
 from faithscope.experiments.analysis.charts import curve, panels, points
 from faithscope.experiments.analysis.colours import PALE, styles_for
 from faithscope.experiments.analysis.html import markup, table_of
@@ -49,16 +50,17 @@ SECTIONS = (
         "Planted models have a known mechanism, so that an exact battery of edits can say what "
         "training did to it. A model that came to use its steps follows a corrupted step through "
         "the text that it writes onward, and is right where the hint is wrong. A model that only "
-        "came to trip over gaps changes its answer when a step is removed, and does neither.",
+        "became sensitive to missing text changes its answer when a step is removed, and does "
+        "neither.",
         figures=("training_planted",),
         tables=("training_planted", "training_seeds"),
     ),
     Section(
         "rewards",
-        "Rewards, and what they might have been paid for instead",
-        "Rewards of the last tenth of steps. Beside them stand the guards: rollouts that the limit "
-        "cut off or that state no answer are not rewarded; an answer that cannot be read after a "
-        "removal is no change; in equal groups all rollouts earn the same, and nothing is learnt.",
+        "Rewards, and checks for reward hacking",
+        "Mean rewards of the last tenth of steps, with checks: rollouts that the token limit cut "
+        "off or that state no answer are not rewarded; an answer that cannot be read after a "
+        "removal counts as unchanged; a group whose rollouts all earn the same has no gradient.",
         figures=("training_history",),
         tables=("training", "training_history"),
     ),
@@ -71,8 +73,8 @@ def pictures(results: Results) -> list[Picture]:
         return list(_pictures(results))
 
 
-def _pictures(results: Results) -> list[Picture]:
-    planted, history = results.tables["training_planted"], results.tables["training_history"]
+def planted_picture(planted: pd.DataFrame) -> Picture:
+    """Necessity and use of planted models after training, a panel per model that was trained."""
 
     def place(ax: Any, model: str) -> None:
         of_model = where(planted, model=model)
@@ -83,16 +85,25 @@ def _pictures(results: Results) -> list[Picture]:
             lost = bool((of["accuracy"] < LEAST_RIGHT).any())
             look = style._replace(colour=PALE, label="") if lost else style
             points(ax, of, "necessity", "right_despite_hint", look)
-        ax.set(xlim=(-0.04, 1.04), ylim=(-0.04, 1.04))
+        share_ticks(ax.xaxis)
+        share_rise(ax).set_xlim(-MARGIN_OF_SHARES, 1 + MARGIN_OF_SHARES)
 
     starts = list(dict.fromkeys(planted["model"]))
     labels = ("removal of a step changes the answer", "right where the hint is wrong")
-    figure = panels(starts, place, starts, labels=labels)
-    caption = (
-        "Up: the answer comes from the steps. Right alone: it only misses steps that are gone. "
-        "Means over seeds with bootstrap intervals; pale where the model unlearned its task. "
-        f"{START}: before training."
+    return Picture(
+        "training_planted",
+        "Did training make the answer follow the steps?",
+        "Higher: the answer follows the steps. Only further right: the answer depends on whether "
+        "a step is there, not on what it says. Means over seeds, with 95 % intervals over seeds; "
+        f"pale where the model unlearned its task. {START}: before training.",
+        planted,
+        panels(starts, place, starts, labels=labels),
+        "No planted model was measured.",
     )
+
+
+def _pictures(results: Results) -> list[Picture]:
+    history = results.tables["training_history"]
     keys = list(dict.fromkeys(history["model"]))
 
     def draw(ax: Any, model: str) -> None:
@@ -103,17 +114,10 @@ def _pictures(results: Results) -> list[Picture]:
 
     of_steps = panels(keys, draw, keys, labels=("step", "mean reward")) if len(history) else None
     return [
-        Picture(
-            "training_planted",
-            "Did training make the answer follow the steps?",
-            caption,
-            planted,
-            figure,
-            "No planted model was measured.",
-        ),
+        planted_picture(results.tables["training_planted"]),
         Picture(
             "training_history",
-            "What was earned as training went on?",
+            "How did the reward change during training?",
             "Mean reward of each step, over seeds. Rewards of two methods are not on one scale.",
             only(history, ["model", "method", "seed", "step", "reward"]),
             of_steps,

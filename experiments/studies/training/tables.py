@@ -135,7 +135,7 @@ TRAININGS = Table(
         ),
     ),
     prepare=at_the_end,
-    caption="What training paid at its end, and what it might have been paid for instead.",
+    caption="Rewards at the end of training, and checks for reward hacking.",
 )
 """Rewards and guards at the end of training, by method."""
 

@@ -152,8 +152,9 @@ def how_to_read(planted: pd.DataFrame) -> str:
     if trained.empty:
         return ""
     said = [
-        "Brackets hold necessity by removal · change by regeneration · share right where the hint "
-        "is wrong: before training behind a model, after it behind a method."
+        "The three numbers in brackets are necessity by removal, change by regeneration, and the "
+        "share right where the hint is wrong: after a model’s name before training, after a "
+        "method’s name at its end."
     ]
     enough = keep(trained, trained["n_seeds"] >= FEWEST_SEEDS)
     known = count(enough[[f"{name}_gain_low" for name in READ]].notna().to_numpy().ravel())
@@ -167,9 +168,10 @@ def how_to_read(planted: pd.DataFrame) -> str:
         )
     if n < len(trained):
         said.append(
-            f"{len(trained) - n} of {len(trained)} pairs of a model and a method have fewer than "
-            f"{FEWEST_SEEDS} seeds, too few for an interval: there, a measure rose or fell if it "
-            "did so in every seed. That describes these trainings and is no finding about a method."
+            f"{len(trained) - n} of {len(trained)} combinations of a model and a method: fewer "
+            f"than {FEWEST_SEEDS} seeds, too few for an interval; there, a measure rose or fell if "
+            "it did so in every seed, which describes these trainings and is no finding about a "
+            "method."
         )
     control = where(trained, method="shuffled_reward")
     kept = keep(control, control["accuracy"] >= LEAST_RIGHT)

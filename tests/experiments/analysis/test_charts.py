@@ -119,3 +119,46 @@ def test_every_sheet_is_saved_and_shown_and_none_of_an_earlier_figure_stays(tmp_
     assert svg(picture).count("<svg") == 2
     ids = re.findall(r'\bid="([^"]*)"', svg(picture))
     assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize(
+    ("promise", "kept"),
+    [
+        ("Mean over items, with 95 % bootstrap intervals over chains. A", "Mean over items. A"),
+        ("Flagged, with 95 % Wilson bands; others pale.", "Flagged; others pale."),
+        ("They differ. 95 % Wilson intervals over pairs.", "They differ."),
+        ("The share with its 95 % Wilson interval in black.", "The share."),
+        ("Means over seeds, with 95 % intervals over seeds; pale", "Means over seeds; pale"),
+    ],
+)
+def test_a_caption_promises_the_intervals_that_are_drawn(promise: str, kept: str) -> None:
+    drawn = pd.DataFrame({"x": [0.5], "x_low": [0.4], "x_high": [0.6]})
+    assert Picture("p", "", promise, drawn, None).said == promise
+    none = Picture("p", "", promise, drawn.assign(x_low=np.nan), None).said
+    assert none == f"{kept} No interval is drawn: there are too few items for one."
+
+
+def test_ticks_are_written_as_numbers_are_elsewhere_and_steps_are_whole(tmp_path: Path) -> None:
+    figure = Figure(layout="constrained")
+    left, right, bars = figure.subplots(1, 3)
+    left.plot([0, 1], [0, 6e-5])
+    bars.barh([0, 1], [0.1, 0.3])
+    bars.axhline(0.5)
+    right.plot([0.0, 0.5, 1.0], [-1, 0, 1])
+    drawn = svg(Picture("ticks", "", "", pd.DataFrame(), figure))
+    assert all(x == round(x) for x in left.get_xticks())
+    assert not all(x == round(x) for x in bars.get_xticks())
+    said = re.findall(r">([^<>]+)</text>", drawn)
+    assert {"0.00002", "−0.5", "0.5"} <= set(said)
+    assert not {"1e−5", "0.0", "1.0"} & set(said)
+
+
+def test_a_drawing_has_no_groups_that_say_nothing() -> None:
+    figure = Figure()
+    figure.add_subplot().plot([0, 1], marker="o")
+    drawn = svg(Picture("bare", "", "", pd.DataFrame(), figure))
+    assert "<g>" not in drawn
+    assert drawn.count("<g ") == drawn.count("</g>")
+    refers = re.findall(r'(?:href="#|url\(#)([^")]+)', drawn)
+    assert refers
+    assert all(f'id="{name}"' in drawn for name in refers)

@@ -11,7 +11,15 @@ from pages import Page as Html
 
 from faithscope.experiments.analysis.cells import Count, every_row
 from faithscope.experiments.analysis.failures import Failures
-from faithscope.experiments.analysis.page import Drawing, Fold, Grid, Page, Section, rendered
+from faithscope.experiments.analysis.page import (
+    MOST_ROWS,
+    Drawing,
+    Fold,
+    Grid,
+    Page,
+    Section,
+    rendered,
+)
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tables import Table, make_tables
 from faithscope.experiments.analysis.write import write_figures
@@ -80,8 +88,8 @@ def test_a_long_table_opens_on_demand_and_an_empty_one_is_not_shown(tmp_path: Pa
         Section("three", "Three", blocks=["Said.", Grid("none", "N", "Title")], always=True),
     ]
     text = rendered(Page(tmp_path, "?", "Lead.", sections, tables, {}, {}), "run", [])
-    assert text.count("<tr>") == 1 + 100
+    assert text.count("<tr>") == 1 + MOST_ROWS
     assert "<summary>Long: 300 rows</summary>" in text
-    assert "The first 100 of 300 rows; all are in tables/long.csv." in text
+    assert "The first 40 of 300 rows; all are in tables/long.csv." in text
     assert "Nothing to show of: Two (nothing was asked: --set x=1)." in text
     assert "<h3>Title" not in text

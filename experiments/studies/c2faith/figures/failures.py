@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from faithscope.experiments.analysis.axes import SMALL, sheet
+from faithscope.experiments.analysis.axes import MARGIN_OF_SHARES, SMALL, sheet
 from faithscope.experiments.analysis.colours import BLUE, GREY, MISSING, ORANGE, PALE
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.tidy import rows, where
@@ -139,6 +139,7 @@ def failure_sets(above: Axes, below: Axes, table: pd.DataFrame) -> None:
         )
     above.set_ylabel("share of\nreplaced steps")
     above.margins(y=0.2)
+    above.set_ylim(0, min(1 + MARGIN_OF_SHARES, above.get_ylim()[1]))
     above.tick_params(axis="x", length=0, labelbottom=False)
     names = short_names(judges)
     for i, of_set in enumerate(sets):

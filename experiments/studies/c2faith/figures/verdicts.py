@@ -71,8 +71,8 @@ def positions_picture(table: pd.DataFrame) -> Picture:
         labels=("place of the replaced step in the chain", "share flagged"),
         count=lambda judged: int(judged["n_without_verdict"].sum()),
     )
-    if figure is not None:
-        along_reasoning(figure.axes[0])
+    for ax in figure.panels if figure else ():
+        along_reasoning(ax)
     return Picture(
         "c2_positions",
         "Does the place of the broken step matter?",

@@ -87,7 +87,7 @@ def behaviours_picture(rf: pd.DataFrame, behaviours: pd.DataFrame) -> Picture:
                 figure.axes[0].errorbar(r["rf"], y, xerr=reach, capsize=2.5, **look)
     return Picture(
         "rf_behaviours",
-        "What do models do with reasoning that was put into their mouth?",
+        "What do models do with reasoning that is prefilled as their own?",
         "Pairs in contrast by what the model does under r′. The first two are the "
         "faithful; where they end is RF, with its 95 % Wilson interval in black.",
         behaviours,

@@ -173,8 +173,8 @@ def warnings(results: FaithResults) -> list[str]:
         )
     if disagree := sum(bool(r["disagree"]) for r in traces):
         warnings.append(
-            f"Of {disagree} chains the two label sources say opposite things; counted is "
-            f"{results.config.labels.source} (labels.source)."
+            f"Chains on which the two label sources contradict each other: {disagree}. This page "
+            f"counts {results.config.labels.source} (labels.source)."
         )
     labels = [results.label(stages["trace", ""][0]) for stages in results.records.values()]
     source = results.config.labels.source

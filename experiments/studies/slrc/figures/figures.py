@@ -130,8 +130,8 @@ def forest_picture(slrc: pd.DataFrame) -> Picture:
     return Picture(
         "forest",
         "Necessity, sufficiency and SLRC",
-        "Each with its 95 % interval: Wilson over pooled steps for necessity and sufficiency, a "
-        "bootstrap over items for SLRC = necessity × (1 − sufficiency).",
+        "SLRC = necessity × (1 − sufficiency). Each has its 95 % interval, in which the steps of "
+        "one item do not count as independent; n is the number of items.",
         slrc,
         dot_rows(
             {

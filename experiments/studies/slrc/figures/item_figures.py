@@ -16,7 +16,14 @@ from matplotlib.colors import Colormap, PowerNorm, to_hex
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from faithscope.experiments.analysis.axes import SMALL, Sheet, share_ticks, sheet, width
+from faithscope.experiments.analysis.axes import (
+    SMALL,
+    Sheet,
+    plain_ticks,
+    share_ticks,
+    sheet,
+    width,
+)
 from faithscope.experiments.analysis.charts import names_beside
 from faithscope.experiments.analysis.colours import (
     AMOUNT,
@@ -145,6 +152,7 @@ def step_map(
             ax.set_yticks(range(first_row, first_row + len(values)), list(map(str, row_names)))
         ax.set(xlabel="step", ylabel=f"{rows}, from {first_row}" if row_names is None else rows)
         figure.colorbar(drawn, ax=ax, label=label, pad=0.01)
+        plain_ticks(figure)
         return figure
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,15 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from faithscope.experiments.analysis.axes import SMALL, narrow, of_width, sheet, unit_square, width
+from faithscope.experiments.analysis.axes import (
+    SMALL,
+    Sheet,
+    narrow,
+    of_width,
+    sheet,
+    unit_square,
+    width,
+)
 from faithscope.experiments.analysis.charts import field, panels, points
 from faithscope.experiments.analysis.colours import (
     BLUE,
@@ -29,7 +37,7 @@ from faithscope.experiments.analysis.colours import (
 )
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.textual import visible
-from faithscope.experiments.analysis.tidy import rows, where, with_interval
+from faithscope.experiments.analysis.tidy import keep, rows, where, with_interval
 from faithscope.experiments.analysis.wording import (
     middle_cut,
     model_order,
@@ -55,7 +63,7 @@ NAMES = {
     "tts": "TTS",
 }
 FEW = 20
-"""Number of items below which a share has no colour."""
+"""Number of items below which a share or a rank correlation has no colour."""
 _MOST_NAMES = 48
 """Number of measures whose names fit beside a map of the width of a page."""
 _MOST = 4
@@ -108,7 +116,7 @@ def head_to_head_picture(table: pd.DataFrame) -> Picture:
     data = where(table, framing="prefix")
     # All panels have one set of row names, so that they can share their labels.
     names = [name for name in ORDER if name in {*data["measure"], *data["other"]}]
-    pairs = pairs_of(data)
+    pairs = pairs_of(keep(data, data[["n", "n_ranked"]].max(axis=1) >= FEW))
 
     across = 1 if narrow() or len(pairs) == 1 else 2
     side = min(width() / across, 4.6)
@@ -117,23 +125,27 @@ def head_to_head_picture(table: pd.DataFrame) -> Picture:
 
     def draw(ax: Axes, pair: tuple[str, str]) -> None:
         own = where(data, model=pair[0], task=pair[1])
-        cells = _cells(own, names, ("spearman", "step_spearman"))
+        cells = _cells(own, names, {"spearman": "n", "step_spearman": "n_ranked"})
         labels = [NAMES[name] for name in names]
         look: dict[str, Any] = {"stops": SIGN, "missing": MISSING, "fontsize": 6, "lw": 0}
         field(ax, cells, labels, labels, limits=(-1, 1), text=text, **look)
         ax.set_aspect("equal")
 
+    titles = pair_names(pairs, "\n")
+    figure = panels(pairs, draw, titles, height=side, across=across, widths={1: 4.6})
+    _scale_below(figure)
     return Picture(
         "head_to_head",
         "Do the measures agree?",
         "Spearman’s rank correlation of every two measures: over items above the diagonal, over "
-        "the steps within an item (mean of the items) below it. Grey where a measure says the "
-        "same of all, or where SLRC has no number of a single step. Items of one mechanism "
+        "the steps within an item (mean of the items) below it. Grey where there are fewer than "
+        f"{FEW} items, where a measure says the same of all, or where SLRC has no number of a "
+        "single step. Items of one mechanism "
         "differ by chance alone: which measure to trust is told by models of known truth, not "
         "by agreement. Intervals are in the table.",
         data,
-        panels(pairs, draw, pair_names(pairs, "\n"), height=side, across=across, widths={1: 4.6}),
-        "No two measures were taken of the same items.",
+        figure,
+        f"No model and task has {FEW} items that two measures were taken of.",
     )
 
 
@@ -142,20 +154,20 @@ def correlations_picture(table: pd.DataFrame) -> Picture:
     only."""
     present = {*table["measure"], *table["other"]}
     every = of_one_framing([name for name in MEASURES if name in present])
-    known = table.dropna(subset=["spearman"])
+    known = keep(table, table["spearman"].notna() & (table["n"] >= FEW))
     pairs = Counter([*known["measure"], *known["other"]])
     often = sorted(every, key=lambda name: -pairs[name])[:_MOST_NAMES]
     names = [name for name in every if name in often]
-    drawn = where(table, measure=set(names), other=set(names))
+    drawn = where(known, measure=set(names), other=set(names))
     models = sorted(set(table["model"]), key=model_order)
     counts = Counter(drawn["model"].tolist())
     most = sorted(counts, key=lambda m: (-counts[m], models.index(m)))[:_MOST]
     shown = [m for m in models if m in most]
 
     def draw(ax: Axes, model: str) -> None:
-        cells = _cells(where(drawn, model=model), names, ("", "spearman"))
+        cells = _cells(where(drawn, model=model), names, {"": "", "spearman": "n"})
         labels = [name.replace("_", " ") for name in names]
-        look: dict[str, Any] = {"stops": SIGN, "fontsize": 6, "lw": 0.2, "rasterized": True}
+        look: dict[str, Any] = {"stops": SIGN, "fontsize": 6, "lw": 0, "rasterized": True}
         field(ax, cells, labels, labels, limits=(-1, 1), rotation=90, **look)
         ax.set_aspect("equal")
 
@@ -164,20 +176,19 @@ def correlations_picture(table: pd.DataFrame) -> Picture:
     with of_width("page"):  # names alone would fill a column
         look = {"height": side, "across": 1, "widths": {1: side + 0.6}, "shared": False}
         figure = panels(shown, draw, titles, **look)
-    for of in (figure, *figure.further) if figure else ():
-        label = "Spearman's rank correlation"
-        of.colorbar(of.axes[0].collections[0], ax=of.axes, shrink=0.4, label=label)
+    _scale_below(figure)
     left = len(every) - len(names)
     return Picture(
         "measure_correlations",
         "Do the measures rank the same items alike?",
         "Rank correlation of every two measures over the items of a model, scores as measured; "
-        "blank where one of them never varies. Measures that are taken for the same thing and "
+        f"blank where there are fewer than {FEW} items, or where one of the two never varies. "
+        "Measures that are taken for the same thing and "
         "lie near zero are not measuring the same thing."
         + (f" {left} measures with fewer correlations are in the table alone." if left else ""),
         table,
         figure,
-        "No two measures vary over enough items of one model.",
+        f"No two measures vary over {FEW} items or more of one model.",
     )
 
 
@@ -187,17 +198,23 @@ def of_one_framing(names: list[str]) -> list[str]:
     return [n for n in names if n.replace("_reprompt", "_prefix") not in there - {n}]
 
 
-def _cells(
-    table: pd.DataFrame,
-    names: Sequence[str],
-    columns: tuple[str, str],
-) -> np.ndarray:
-    """Matrix of two columns: the first above the diagonal, the second below it."""
+def _scale_below(figure: Sheet | None) -> None:
+    """Draws the scale of colours below each sheet of maps of rank correlations."""
+    for of in (figure, *figure.further) if figure else ():
+        look = {"location": "bottom", "shrink": 0.5, "aspect": 40, "ticks": [-1, -0.5, 0, 0.5, 1]}
+        bar = of.colorbar(of.axes[0].collections[0], ax=of.axes, **look)
+        bar.set_label("Spearman’s rank correlation", fontsize=SMALL)
+        bar.outline.set_visible(False)  # pyright: ignore
+
+
+def _cells(table: pd.DataFrame, names: Sequence[str], columns: Mapping[str, str]) -> np.ndarray:
+    """Matrix of two columns: the first above the diagonal, the second below it; NaN where the
+    column of counts that each has is below `FEW`."""
     cells = np.full((len(names), len(names)), math.nan)
     for row in rows(table):
         i, j = sorted((names.index(row["measure"]), names.index(row["other"])))
         for at, column in zip(((i, j), (j, i)), columns, strict=True):
-            if column:
+            if column and row[columns[column]] >= FEW:
                 cells[at] = row[column]
     return cells
 

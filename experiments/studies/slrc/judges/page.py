@@ -127,7 +127,8 @@ def _held(row: Mapping[str, Any]) -> str:
     few = min(wrong, row["n"] - wrong)
     label = f"Against the label “{row['label']}”"
     if few < CLASS:
-        return f"{label} nothing can be said: {max(few, 0)} chains of one kind are too few."
+        n = max(few, 0)
+        return f"{label} no conclusion can be drawn: {n} of its chains have the rarer value."
     low, high = row["auroc_low"], row["auroc_high"]
     word = (
         "it is better than chance"

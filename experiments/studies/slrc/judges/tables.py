@@ -130,13 +130,14 @@ and the mean score."""
 
 def _by_step(steps: pd.DataFrame, every_verdict: pd.DataFrame) -> pd.DataFrame:
     ordered = steps.sort_values([*WAY, "step"], kind="stable")
+    ordered = ordered.assign(step=ordered["step"] + 1)  # readers count from 1
     return counting_cut(*WAY)(ordered, every_verdict)
 
 
 STEPS = Table(
     "judge_steps",
     ("steps", "every_verdict"),
-    (*BY_WAY, Column("step", meaning="Place of the step in the chain, from 0.")),
+    (*BY_WAY, Column("step", meaning="Place of the step in the chain, from 1.")),
     (
         Count(
             "n",

@@ -173,7 +173,6 @@ def _drawn(table: pd.DataFrame) -> Figure:
     for ax, measure in ((left, "surprisal"), (right, "mi")):
         along_reasoning(of_pairs(ax, table, "position", measure))
         ax.set(xlabel=PLACE)
-        ax.set_ylim(bottom=0)
     legend_above(figure, left)
     for (model, task), line in zip(pairs_of(table), list(left.lines), strict=True):
         without = where(table, model=model, task=task)
@@ -181,6 +180,8 @@ def _drawn(table: pd.DataFrame) -> Figure:
         left.plot(without["position"], without["surprisal_without"], "--", lw=1, ms=3, **look)
     left.set(ylabel="nats per token")
     right.set(ylabel="nats about the answer")
+    for ax in (left, right):
+        ax.set_ylim(bottom=0)
     return figure
 
 

@@ -137,8 +137,8 @@ REPORT = MeasureReport(
             "the one written without are put under both prompts. <em>Direct</em>: the cue is in "
             "the prompt, the chain is the one without it. <em>Indirect</em>: the chain is the one "
             "written under the cue, which itself is gone (Pearl 2001; Vig et al. 2020). In nats of "
-            "log-odds of the option that the cue points to. A large direct effect is of something "
-            "that the text may be silent about."
+            "log-odds of the option that the cue points to. A large direct effect does not pass "
+            "through the text, whether or not the text mentions the cue."
         ),
     ),
     (

@@ -102,7 +102,7 @@ def test_few_seeds_must_agree_and_the_text_says_so():
     others = "the others: use of the steps rose"
     assert f"farl (right on 73 %, lost in 1 of 3 seeds; {others})" in told[LOST.name]
     text = how_to_read(of[0])
-    assert "4 of 4 pairs of a model and a method have fewer than 5 seeds" in text
+    assert "4 of 4 combinations of a model and a method: fewer than 5 seeds" in text
     assert "no finding about a method" in text
     assert "moved a mean by up to 0.00" in text
 

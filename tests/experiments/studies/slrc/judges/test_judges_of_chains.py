@@ -152,7 +152,7 @@ def test_a_judge_that_checks_sums_is_held_against_the_labels(
     page = (outcome.run_dir / "report.html").read_text("utf-8")
     assert "Its label correct is False" in page
     # two chains of a kind are too few, though every verdict is right
-    assert "Against the label “correct” nothing can be said: 2 chains" in page
+    assert "Against the label “correct” no conclusion can be drawn: 2 of its chains" in page
 
 
 @pytest.mark.slow

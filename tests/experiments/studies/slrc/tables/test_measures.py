@@ -18,7 +18,7 @@ from faithscope.experiments.analysis.statistics import ranks
 from faithscope.experiments.analysis.statistics.stats import tail
 from faithscope.experiments.analysis.tidy import rows
 from faithscope.experiments.engine.traces.interactive import other_chains
-from faithscope.experiments.studies.slrc.figures.maps import head_to_head_picture
+from faithscope.experiments.studies.slrc.figures.maps import FEW, head_to_head_picture
 from faithscope.experiments.studies.slrc.frames import of_topics
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.measures.causal_effects import causal_effects_picture
@@ -306,7 +306,9 @@ def test_without_slrc_the_graded_measures_meet_each_other() -> None:
     tables = of_topics(Sources(EFFECTS), ANALYSIS)
     assert {"causal_effects", "causal_effects_by_step", "head_to_head"} <= set(tables)
     assert len(tables["head_to_head"]) == 10
-    assert head_to_head_picture(tables["head_to_head"]).figure is not None
+    assert head_to_head_picture(tables["head_to_head"]).figure is None
+    many = tables["head_to_head"].assign(n=FEW, n_ranked=FEW)
+    assert head_to_head_picture(many).figure is not None
     assert causal_effects_picture(tables["causal_effects_by_step"]).figure is not None
 
 

@@ -210,6 +210,16 @@ def test_the_instrument_fails_when_a_planted_model_misbehaves(variant):
     assert not any(check.passed for check in found if "delet" not in check.claim)
 
 
+def test_few_items_that_fit_what_was_planted_are_no_failure():
+    of_both = checks_of([*chains("faithful", 2), *chains("hint", 2)])
+    assert {check.passed for check in of_both} == {True, None}
+    assert of_both[-1].passed is None, "two items tell no twin from the other"
+    swapped = {"planted:faithful": "planted:hint", "planted:hint": "planted:faithful"}
+    both = [*chains("faithful"), *chains("hint")]
+    turned = [r | {"model": swapped[r["model"]]} for r in both]
+    assert checks_of(turned)[-1].passed is False
+
+
 @pytest.mark.parametrize(("moved", "passed"), [(0.52, True), (0.75, False)])
 def test_a_mixture_is_checked_by_how_far_its_answer_moves(moved, passed):
     records = chains("hint")
