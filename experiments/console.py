@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import textwrap
@@ -24,8 +23,8 @@ RunFolder = Annotated[
 def wrapped(
     text: str, indent: str = "", file: TextIO | None = None, hanging: str | None = None
 ) -> str:
-    """A text in lines that fit the terminal, or `COLUMNS` where that is set, broken between words;
-    whole where `file` is no terminal.
+    """A text in lines that fit the terminal, broken between words; whole where `file` is no
+    terminal.
 
     Args:
         indent: what stands before each line.
@@ -33,7 +32,7 @@ def wrapped(
         hanging: what stands before the further lines of a line that is broken; None is `indent`,
             and leaves lines whole that begin with a space.
     """
-    if file is not None and not file.isatty() and not os.environ.get("COLUMNS"):
+    if file is not None and not file.isatty():
         return "\n".join(indent + line for line in text.split("\n"))
     width = shutil.get_terminal_size((WIDTH, 0)).columns
     by_word = textwrap.TextWrapper(

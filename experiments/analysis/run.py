@@ -227,7 +227,7 @@ class Run:
         for key, of_item in arrays.each(self.index, stage):
             yield key[1:], of_item
 
-    def measured(self, probe: str, item: str, model: str | None = None) -> Measured:
+    def item(self, probe: str, item: str, model: str | None = None) -> Measured:
         """The records of one probe of one item, with their arrays and trace, as
         `faithscope.measure` returns them; of a run of several models, name one.
 

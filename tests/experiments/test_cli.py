@@ -197,11 +197,17 @@ def test_lists_are_printed_to_standard_output(capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize("width", [60, 80])
 @pytest.mark.parametrize(
-    "command", ["list", "list configs", "list probes", "list prompts", "docs", "docs cue", "--help"]
+    "command",
+    [
+        *("list", "list configs", "list probes", "list prompts", "reproduce list"),
+        *("docs", "docs cue", "--help"),
+    ],
 )
 def test_a_narrow_terminal_breaks_lines_between_words(
     command: str, width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "1000")
     assert execute(command.split()) == 0
     words = "".join(capsys.readouterr()).split()

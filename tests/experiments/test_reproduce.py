@@ -241,17 +241,14 @@ def test_a_table_whose_config_is_of_another_study_is_carried_out(tmp_path: Path)
     assert said.err == f"passed over: {other}: is a run of slrc\n"
 
 
-def test_list_has_every_table_with_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "60")
+def test_list_has_every_table_with_what_it_needs() -> None:
     short = said_by("reproduce", "list")
     assert short.code == 0
     for paper in papers().values():
         for table in paper.tables:
             assert f"{paper.name}.{table.name} " in short.out
-    assert max(map(len, short.out.splitlines())) <= 60
-    lines = re.sub(r"\n +", " ", short.out)
-    assert re.search(r"^slrc.table4 +60 +\w[^\n]+ \(lacks [^\n)]*GPU[^\n)]*\)$", lines, re.M)
-    assert re.search(r"^slrc.ed1 +4 +\w[^\n]+ \(no measure\)$", lines, re.M)
+    assert re.search(r"^slrc.table4 +60 +\w[^\n]+ \(lacks [^\n)]*GPU[^\n)]*\)$", short.out, re.M)
+    assert re.search(r"^slrc.ed1 +4 +\w[^\n]+ \(no measure\)$", short.out, re.M)
     said = said_by("reproduce", "list", "slrc", "--long")
     assert "paper/slrc_attention (slrc.table4) needs" in said.out
     assert "train/table6 (slrc.table6) needs" in said.out

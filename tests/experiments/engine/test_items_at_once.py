@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from alike import assert_alike
+from run_files import AS_THEY_ARE
 
 from faithscope import load_run
 from faithscope.experiments.engine.run import run
@@ -41,7 +42,7 @@ def records(folder: Path) -> list[Record]:
 
 @pytest.mark.slow
 def test_side_by_side_gives_what_one_after_the_other_gives(tmp_path: Path) -> None:
-    every = {"probes": list(PROBES), "data": {"limit": 3}}
+    every = {"probes": AS_THEY_ARE, "data": {"limit": 3}}
     configs = [config(tmp_path, f"at-once-{n}", items_at_once=n, **every) for n in (None, 1, 4)]
     one_by_one, *others = [records(run(c).run_dir) for c in configs]
     for at_once in others:

@@ -9,19 +9,19 @@ from typing import Any
 import pandas as pd
 import pytest
 import tiny_models
+from run_files import AS_THEY_ARE
 
 from faithscope import load_run
 from faithscope.experiments.engine.run import run
 from faithscope.experiments.studies.slrc.config import RunConfig
 from faithscope.interp.model import Model
-from faithscope.probes import PROBES
 
 
 def config(folder: Path, **changes: Any) -> RunConfig:
     values: dict[str, Any] = {
         "name": "t",
         "out": str(folder),
-        "probes": list(PROBES),
+        "probes": AS_THEY_ARE,
         "slrc": {"framings": ["prefix"], "readings": ["scored"], "edits": ["remove"]},
         "direct": {"answer_tokens": 4},
         "sycophancy": {"answer_tokens": 4},

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from bad_input import write
 from emulated_devices import memories
+from run_files import AS_THEY_ARE
 
 from faithscope.experiments.cli import execute
-from faithscope.probes import PROBES
 
 
 @pytest.mark.slow
@@ -22,7 +22,7 @@ def test_a_run_on_two_devices_has_the_tables_of_one_on_the_cpu(tmp_path: Path) -
     for name, model in (("cpu", {"device": "cpu"}), ("two", {"device_map": "auto"})):
         (tmp_path / name).mkdir()
         config = write(
-            tmp_path / name, probes=list(PROBES), model={"name": "planted:faithful"} | model
+            tmp_path / name, probes=AS_THEY_ARE, model={"name": "planted:faithful"} | model
         )
         with memories(2**30, 2**30):
             # it writes no natural language, of which some probes measure nothing

@@ -59,7 +59,7 @@ def tracing_curve(trace: Trace | Measured, record: Record | Measured | None = No
     answer is the one that the chain states, or the likeliest at the end if it states none.
 
     Args:
-        trace: what `measure(model, trace, "tracing")` or `run.measured("tracing", item)` returned;
+        trace: what `measure(model, trace, "tracing")` or `run.item("tracing", item)` returned;
             or a trace, with
         record: the record of its tracing.
 
@@ -282,7 +282,7 @@ def _trace_and_records(
     if not isinstance(trace, Trace) or not all(isinstance(r, Mapping) for r in found) or not found:
         raise UserError(
             f"{figure}: give all that faithscope.measure(model, trace, PROBE) or "
-            "faithscope.load_run(FOLDER).measured(PROBE, ITEM) returned, or a trace and one of its "
+            "faithscope.load_run(FOLDER).item(PROBE, ITEM) returned, or a trace and one of its "
             f"records; got {type(trace).__name__} and {type(records).__name__}"
         )
     return trace, found
