@@ -9,11 +9,6 @@ from typing import Any
 
 import yaml
 
-from faithscope.probes import PROBES
-
-AS_THEY_ARE = [name for name, probe in PROBES.items() if not probe.settings().lacks()]
-"""Probes that measure something with their default settings."""
-
 
 def write_rows(path: Path, *rows: Any) -> Path:
     """Writes a file of JSON lines and returns its path."""

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from default_probes import AS_THEY_ARE
 from own_peak import peak_of
-from run_files import AS_THEY_ARE
 from tiny_models import saved, tiny
 
 from faithscope import interp

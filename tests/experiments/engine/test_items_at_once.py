@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from alike import assert_alike
-from run_files import AS_THEY_ARE
+from default_probes import AS_THEY_ARE
 
 from faithscope import load_run
 from faithscope.experiments.engine.run import run

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import tiny_models
-from run_files import AS_THEY_ARE
+from default_probes import AS_THEY_ARE
 
 from faithscope import load_run
 from faithscope.experiments.engine.run import run

@@ -9,8 +9,8 @@ import emulated_devices
 import pandas as pd
 import pytest
 from bad_input import write
+from default_probes import AS_THEY_ARE
 from emulated_devices import memories
-from run_files import AS_THEY_ARE
 
 from faithscope.experiments.cli import execute
 

@@ -148,7 +148,7 @@ def test_the_page_says_what_it_comes_to_and_show_prints_a_chain(
     )
     assert "too few to tell of any detector" in page
     assert "a glance, not a reading" in page
-    assert "two label sources say opposite things" in page
+    assert "two label sources contradict each other" in page
     assert "Too few labelled chains to tell" in page
     assert "figures/detectors.csv" in page
     item = load_run(run_dir).annotated_chains["item"].iloc[1]
