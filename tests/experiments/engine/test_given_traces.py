@@ -267,7 +267,7 @@ def test_answers_of_no_known_kind_leave_out_the_probes_that_read_them(
     assert n["attention", "included"] == 1
 
 
-def test_another_run_is_a_source_of_chains(tmp_path: Path, own: list[Trace]) -> None:
+def test_another_run_is_a_source_of_chains(tmp_path: Path, own: list[Trace], model: Any) -> None:
     first = config(tmp_path, tasks=["planted"], data={"limit": 2}, name="first", probes=["tracing"])
     written = run(load_config(first), WHOLE).run_dir
     second = config(
@@ -280,6 +280,16 @@ def test_another_run_is_a_source_of_chains(tmp_path: Path, own: list[Trace]) -> 
     assert list(b["n_steps"]) == list(a["n_steps"])
     assert set(b["written_by"]) == {"planted:faithful"}
     assert set(b["format"]) == {"run"}
+    # the records of an item are those that measuring it returns
+    (trace, *_) = own
+    taken = faithscope.load_run(written).item("tracing", trace.question.id)
+    (mine,) = faithscope.measure(model, trace, "tracing")
+    assert taken.trace == trace
+    assert set(taken[0]) >= {*mine} - {"arrays"}
+    assert taken[0]["largest"] == pytest.approx(mine["largest"], abs=1e-4)
+    for probe, item, why in (("tracing", "q9", "none; it has"), ("traced", "q9", "none; it has")):
+        with pytest.raises(UserError, match=why):
+            faithscope.load_run(written).item(probe, item)
 
 
 def test_another_runs_chain_keeps_the_tokens_that_its_model_wrote(language: Any) -> None:
