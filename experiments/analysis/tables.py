@@ -35,7 +35,7 @@ from faithscope.experiments.analysis.columns import SHARED, Column, Columns, by_
 from faithscope.experiments.analysis.failures import Failures, kept
 from faithscope.experiments.analysis.picture import Picture
 from faithscope.experiments.analysis.statistics.resampling import Bootstrap
-from faithscope.experiments.analysis.tidy import groups, only, rows
+from faithscope.experiments.analysis.tidy import groups, only, rows, with_columns
 
 OVERALL = "overall"
 """Value of a pooled column in the rows that pool all its values."""
@@ -173,6 +173,9 @@ class Table:
             order.insert(0, "group", outer)
             by = ["group", *_names(self.along)]
             chosen = chosen.iloc[order.sort_values(by, kind="stable").index]
+        if "excluded" in chosen and chosen["excluded"].notna().all():
+            # records that were left out may lack what the others are grouped by
+            chosen = with_columns(chosen, *self.keys)
         codes = numbered(chosen, self.keys)
         first = np.unique(codes, return_index=True)[1]
         keys = rows(chosen[list(self.keys)].iloc[first])

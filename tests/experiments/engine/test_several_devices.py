@@ -13,17 +13,18 @@ from default_probes import AS_THEY_ARE
 from emulated_devices import memories
 
 from faithscope.experiments.cli import execute
+from faithscope.probes import PROBES
 
 
 @pytest.mark.slow
 def test_a_run_on_two_devices_has_the_tables_of_one_on_the_cpu(tmp_path: Path) -> None:
     emulated_devices.require()
     runs = {}
+    # an emulated device has no queue for gradients, and this probe trains
+    probes = [name for name in AS_THEY_ARE if PROBES[name].trained is None]
     for name, model in (("cpu", {"device": "cpu"}), ("two", {"device_map": "auto"})):
         (tmp_path / name).mkdir()
-        config = write(
-            tmp_path / name, probes=AS_THEY_ARE, model={"name": "planted:faithful"} | model
-        )
+        config = write(tmp_path / name, probes=probes, model={"name": "planted:faithful"} | model)
         with memories(2**30, 2**30):
             # it writes no natural language, of which some probes measure nothing
             assert execute(["run", config]) == 3
