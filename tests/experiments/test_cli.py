@@ -80,7 +80,11 @@ def config(folder: Path) -> str:
          "did you mean 'planted:faithful'?"),
     ],
 )  # fmt: skip
-def test_a_typo_is_one_line_with_what_was_meant(arguments: list[str], expected: str) -> None:
+def test_a_typo_is_one_line_with_what_was_meant(
+    arguments: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # where there are no runs that an answer could name
+    monkeypatch.chdir(tmp_path)
     said = said_by(*arguments)
     assert (said.code, said.out, said.err.count("\n")) == (2, "", 1), said
     assert said.err.startswith(expected.rstrip("?"))
