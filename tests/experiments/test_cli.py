@@ -83,7 +83,8 @@ def config(folder: Path) -> str:
 def test_a_typo_is_one_line_with_what_was_meant(
     arguments: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # where there are no runs that an answer could name
+    # where there are configs, and no runs that an answer could name
+    (tmp_path / "configs").symlink_to(Path("configs").resolve())
     monkeypatch.chdir(tmp_path)
     said = said_by(*arguments)
     assert (said.code, said.out, said.err.count("\n")) == (2, "", 1), said
