@@ -81,16 +81,9 @@ def alterations(
         seed: draws values, pairs and words.
     """
     rng = random.Random(f"alterations-{seed}")
-    moves: list[tuple[Kind, dict[int, Fraction]]] = []
-    movable = [i for i in range(len(program.inputs)) if i not in _counts(program, question)]
+    movable = _movable(program, question)
+    moves = list(_alone(program, movable, rng))
     n = len(movable)
-    for i in movable:
-        near = _near(program, i, rng)
-        far = _far(program, [i], rng, away=near)
-        if near:
-            moves.append(("near", near))
-        if far:
-            moves.append(("far", far))
     pairs = list(combinations(movable, 2))
     for pair in rng.sample(pairs, min(PAIRS, len(pairs))) if n > 2 else []:
         if two := _far(program, pair, rng):
@@ -119,9 +112,39 @@ def alterations(
     return made
 
 
-def _counts(program: Program, question: str) -> set[int]:
-    """Inputs that count the numbers which the question lists, as in "77, 89 and 81 in three tests":
-    with another one it would contradict itself."""
+def moved(program: Program, question: str, n: int, seed: int | str) -> list[Alteration]:
+    """Questions with another value of one number, near or far: `n` drawn among all such, or as many
+    as there are.
+
+    Args:
+        program: what the chain states of the question, or only the question's numbers
+            (`inputs_alone`), whose options then stay as they are.
+    """
+    rng = random.Random(f"moved-{seed}")
+    moves = list(_alone(program, _movable(program, question), rng))
+    made: dict[str, Alteration] = {}
+    for kind, move in rng.sample(moves, len(moves)):
+        other = _asked(program, question, move, {}, rng)
+        made.setdefault(other, Alteration(kind, other, inputs=move))
+    return list(made.values())[:n]
+
+
+def _alone(
+    program: Program, movable: Sequence[int], rng: random.Random
+) -> Iterator[tuple[Kind, dict[int, Fraction]]]:
+    """Another value of one input, near its own and far from it, for each input that has one."""
+    for i in movable:
+        near = _near(program, i, rng)
+        far = _far(program, [i], rng, away=near)
+        if near:
+            yield "near", near
+        if far:
+            yield "far", far
+
+
+def _movable(program: Program, question: str) -> list[int]:
+    """Inputs but for those that count the numbers which the question lists, as in "77, 89 and 81 in
+    three tests": with another one it would contradict itself."""
     given = program.inputs
     lists = [1]
     for a, b in pairwise(given):
@@ -129,7 +152,7 @@ def _counts(program: Program, question: str) -> set[int]:
             lists[-1] += 1
         else:
             lists.append(1)
-    return {i for i, x in enumerate(given) if x.value in lists and x.value > 2}
+    return [i for i, x in enumerate(given) if x.value not in lists or x.value <= 2]
 
 
 def _asked(

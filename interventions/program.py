@@ -38,7 +38,7 @@ from faithscope.interventions.answers import (
     without_options,
 )
 from faithscope.interventions.corrupt import numbers
-from faithscope.interventions.sentences import Span
+from faithscope.interventions.sentences import Span, touched
 from faithscope.interventions.statements import (
     MOST_DIGITS,
     Combination,
@@ -86,6 +86,7 @@ _RATES = ((0, Fraction(1, 100)), (100, -1), (1, -Fraction(1, 100)), (1, Fraction
 """Other forms (a, b) of a percentage p, as a + b p: .2, 80, .8, 1.2 and 120 of 20 %."""
 CONVERSIONS = frozenset(map(Fraction, (2, 7, 10, 12, 24, 52, 60, 100, 365, 1000)))
 """Factors that a text may take from no number of the question, though it has them, too."""
+_TIME_OR_DATE = re.compile(r"\b\d{1,2}:\d{2}\b|\b\d+([-/.])\d+\1\d+\b")
 _NOTHING: Mapping[int, Fraction] = MappingProxyType({})
 
 
@@ -779,6 +780,23 @@ def program_of(question: str, reasoning: str, answer: str) -> Program:
             raise NotExecutable(NOT_COVERED)
         made = replace(made, answer=last)
     return replace(made, options=options, nearest=says_nearest(reasoning))
+
+
+def inputs_alone(question: str) -> Program:
+    """A program of the numbers of a question but for times and dates, without any operation: all
+    other values of theirs are possible.
+
+    Raises:
+        NotExecutable: the question has no number, or one that is too long to be read.
+    """
+    if _LONG.search(question):
+        raise NotExecutable(NUMBER_TOO_LARGE)
+    fixed = [m.span() for m in _TIME_OR_DATE.finditer(question)]
+    found = inputs_of(question, options_of(question))
+    inputs = tuple(one for one in found if not touched(fixed, one.start, one.end))
+    if not inputs:
+        raise NotExecutable(NO_INPUT)
+    return Program(inputs, (), (), None, Fraction(0))
 
 
 def _program_of(

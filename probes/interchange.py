@@ -154,7 +154,7 @@ def interchange(
     if trace.answer is None:
         return _left_out(trace, settings, NO_OWN)
     text, first = trace.reasoning_text, conversation(trace, asking)
-    question = _with_its_options(trace, first.user)
+    question = with_its_options(trace, first.user)
     if first.user.count(question) != 1:
         return _left_out(trace, settings, OTHER_QUESTION)
     try:
@@ -173,7 +173,7 @@ def interchange(
         i: replace(first, user=first.user.replace(question, a.question))
         for i, (a, _) in altered.items()
     }
-    askings = {i: _of_options(asking, a.question) for i, (a, _) in altered.items()}
+    askings = {i: of_options(asking, a.question) for i, (a, _) in altered.items()}
     opener = _opener(model, trace, first)
     written = write_chains(
         model,
@@ -245,7 +245,7 @@ def _ids(model: Model, trace: Trace, altered: Alteration) -> tuple[int, ...] | N
         return None
 
 
-def _with_its_options(trace: Trace, asked: str) -> str:
+def with_its_options(trace: Trace, asked: str) -> str:
     """The question as the message has it, with its options where these stand behind it."""
     text, options = trace.question.text, trace.question.options
     start = asked.find(text)
@@ -259,7 +259,7 @@ def _with_its_options(trace: Trace, asked: str) -> str:
     return asked[start:end]
 
 
-def _of_options(asking: Asking, question: str) -> Asking:
+def of_options(asking: Asking, question: str) -> Asking:
     """The words for a question's own options, if the task lists them."""
     options = options_of(question)
     if asking.of_options is None or not options:
@@ -330,14 +330,17 @@ def _parts_kept(
 
 def _change(stated: Program, question: str, text: str, altered: Alteration) -> str:
     """What is another, in words."""
-    moved = [
-        (question[stated.inputs[i].start : stated.inputs[i].end], f"{float(value):g}")
-        for i, value in altered.inputs.items()
-    ] + [
-        (text[slice(*stated.operations[i].result_span)], f"{float(value):g}")
+    forced = [
+        f"{text[slice(*stated.operations[i].result_span)]} -> {float(value):g}"
         for i, value in altered.forced.items()
     ]
-    return ", ".join(f"{old} -> {new}" for old, new in moved) or altered.kind
+    return ", ".join((*inputs_in_words(stated, question, altered), *forced)) or altered.kind
+
+
+def inputs_in_words(stated: Program, question: str, altered: Alteration) -> list[str]:
+    """The numbers of the question that are others, each as "3 -> 4"."""
+    of = ((stated.inputs[i], value) for i, value in altered.inputs.items())
+    return [f"{question[one.start : one.end]} -> {float(value):g}" for one, value in of]
 
 
 def _told(stated: Program, found: Evidence) -> list[str | None]:

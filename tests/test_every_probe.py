@@ -60,6 +60,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "paraphrase": {"writers": ("rule",)},
     "regex_baseline": {"pattern": "bag|pens"},
     "fur": {"samples": 2},
+    "simulatability": {"changes": 2},
     "sycophancy": {"cues": ("metadata",)},
     # a table of its own
     "attention": {"spans": {"first": "step 1"}},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,18 +11,22 @@ from typing import Any
 import pytest
 import torch
 from chat_tokenizers import tokenizer
-from planted_traces import asking_of, of_planted
+from planted_traces import asking_of, of_planted, planted
 from probe_records import table_of
 from sample_trace import asking, letters, written
 from tiny_models import random_weights, saved, tiny
 
 from faithscope.experiments.cli import execute
-from faithscope.experiments.studies.slrc.tables.measures import MEASURES
+from faithscope.experiments.data.planted.data import ANSWER_CUE, problem_of
+from faithscope.experiments.studies.slrc.tables.measures import MEASURES, all_scores
 from faithscope.interp.errors import NoRoom
 from faithscope.interp.loading import wrap
 from faithscope.interp.model import Model
-from faithscope.interventions import Given, Trace
+from faithscope.interventions import Given, Question, Trace, from_ids, program_of
+from faithscope.interventions.alterations import moved
+from faithscope.interventions.program import inputs_alone
 from faithscope.probes import other_model
+from faithscope.probes.framing import Asking, Reply
 from faithscope.probes.simulatability import SimulatabilitySettings, chain_ids, simulatability
 
 ASKED = asking(asked="Is it yes?")
@@ -152,3 +157,240 @@ def test_fluent_wrong_steps_lead_a_reader_elsewhere() -> None:
         row = table_of("simulatability", measured(name)).iloc[0]
         assert row["matches"] == same
         assert row["simulator"] == "planted:faithful@1"
+
+
+def sign(text: str) -> str | None:
+    """Any text is an answer, so that random models are right now and then."""
+    return ("yes", "no")[sum(map(ord, text)) % 2] if text.strip() else None
+
+
+MANY = "Ann has 3 pens, buys 14 more and loses 2. How many?"
+TALE = "So 3 + 14 = 17. Then 17 - 2 = 15."
+
+
+def about(
+    question: str = MANY, text: str = TALE, answer: str | None = "no"
+) -> tuple[Trace, Asking]:
+    """A chain to a question with numbers, under the model's own prompt."""
+    model = tiny("llama")
+    ids = model.encode(text)
+    asked = f"{question} Well?"
+    of = Question("q1", "made", question, "label", gold="yes", options=("yes", "no"))
+    trace = from_ids(of, model.prompt(asked).ids, ids, model.pieces(ids), answer=answer)
+    told = asking(asked=asked, parse=lambda t: sign(t.partition("\nSo")[2]), parse_reply=sign)
+    return trace, told
+
+
+def of_changes(trace: Trace, words: Asking, reader: str, n: int = 3, **more: Any) -> Any:
+    settings = SimulatabilitySettings(
+        simulators=(reader,), answer_tokens=4, changes=n, max_new_tokens=6, **more
+    )
+    found = simulatability(tiny("llama"), trace, words, settings)
+    # a reason that holds for both has no variant
+    assert [r["variant"] for r in found] in (["question", "changed"], [""])
+    return found[-1]
+
+
+def greedy(model: Model, text: str, n: int) -> str:
+    ids = list(model.encode(text))
+    for _ in range(n):
+        ids.append(int(logits(model, ids)[-1].argmax()))
+    return model.decode(ids[-n:])
+
+
+def test_predictions_of_changed_questions_are_those_of_plain_decoding(tmp_path: Path) -> None:
+    model, other = tiny("llama"), tiny("llama", num_hidden_layers=2)
+    trace, words = about()
+    found = of_changes(trace, words, saved(other, tmp_path / "other"))
+    assert len(found["changed"]) == 3
+    answers, told, untold = [], [], []
+    for change in found["changed"]:
+        old, new = change.split(" -> ")
+        asked = re.sub(rf"\b{old}\b", new, words.asked)
+        assert asked != words.asked
+        answers.append(sign(greedy(model, f"{asked}\n", 6)))
+        for of, example in ((told, f"{TALE}\nSo no"), (untold, "So no")):
+            turns = f"{words.asked}\n\n{example}\n\n{asked}\n\nSo"
+            of.append(sign(greedy(other, turns, 4)))
+    assert (found["answers"], found["predictions"]) == (answers, told)
+    assert found["predictions_without"] == untold
+    right = [a == b for a, b in zip(told, answers, strict=True)]
+    without = [a == b for a, b in zip(untold, answers, strict=True)]
+    others = [hit for hit, answer in zip(right, answers, strict=True) if answer != "no"]
+    assert found["simulated"] == pytest.approx(sum(right) / 3, abs=1e-6)
+    assert found["simulated_without"] == pytest.approx(sum(without) / 3, abs=1e-6)
+    assert found["simulated_gain"] == pytest.approx((sum(right) - sum(without)) / 3, abs=1e-6)
+    assert found["moved"] == pytest.approx(len(others) / 3, abs=1e-6)
+    assert found["simulated_moved"] == (
+        pytest.approx(sum(others) / len(others), abs=1e-6) if others else None
+    )
+    assert found["n_read"] == 3
+    two = [MEASURES[f"simulatability_changed{x}"] for x in ("", "_gain")]
+    assert [m.score([found]) for m in two] == [found["simulated"], found["simulated_gain"]]
+    assert [m.forwards([found]) for m in two] == [6, 9]
+
+
+def test_changes_follow_the_seed_and_leave_the_rest_as_it_was(tmp_path: Path) -> None:
+    reader = saved(tiny("llama", num_hidden_layers=2), tmp_path / "other")
+    trace, words = about()
+    drawn = {tuple(of_changes(trace, words, reader, seed=s)["changed"]) for s in (0, 0, 1, 2)}
+    assert 1 < len(drawn) <= 3
+    # each of three numbers near and far
+    assert len(of_changes(trace, words, reader, n=50)["changed"]) == 6
+    plain = SimulatabilitySettings(simulators=(reader,), answer_tokens=4)
+    with_changes = plain.model_copy(update={"changes": 1, "max_new_tokens": 6})
+    (alone,) = simulatability(tiny("llama"), trace, words, plain)
+    assert simulatability(tiny("llama"), trace, words, with_changes)[0] == {
+        **alone,
+        "variant": "question",
+    }
+    for name in ("simulatability", "simulatability_gain"):
+        (kept,) = MEASURES[name].records(simulatability(tiny("llama"), trace, words, with_changes))
+        assert MEASURES[name].score([kept]) == MEASURES[name].score([alone])
+    assert set(plain.model_copy(update={"seed": 3}).decides()) == {"simulators", "answer_tokens"}
+    assert {"seed", "changes"} < set(with_changes.decides())
+
+
+def test_a_model_with_a_template_reads_the_example_as_earlier_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tokens = tokenizer("qwen3")
+    reader = wrap(random_weights("llama", vocab_size=len(tokens)), tokens, name="reader")
+    trace, words = about()
+    asked: list[str] = []
+
+    def ask(model: Model, *args: Any, **more: Any) -> list[Reply]:
+        asked[:] = [model.decode(ids) for ids in args[2]]
+        return [Reply("yes", (0.0,) * 3, (1,) * 3)] * len(asked)
+
+    monkeypatch.setattr("faithscope.probes.simulatability.other_model", lambda *_: reader)
+    monkeypatch.setattr("faithscope.probes.simulatability.ask", ask)
+    found = of_changes(trace, words, "reader", n=1)
+    old, new = found["changed"][0].split(" -> ")
+    turns = [
+        {"role": "user", "content": words.asked},
+        {"role": "assistant", "content": f"{TALE}\nSo no"},
+        {"role": "user", "content": re.sub(rf"\b{old}\b", new, words.asked)},
+    ]
+    whole: Any = tokens.apply_chat_template(
+        turns, tokenize=False, add_generation_prompt=True, enable_thinking=False
+    )
+    turns[1]["content"] = "So no"
+    alone: Any = tokens.apply_chat_template(
+        turns, tokenize=False, add_generation_prompt=True, enable_thinking=False
+    )
+    assert asked == [f"{whole}\nSo", f"{alone}\nSo"]
+
+
+def test_a_reader_that_executes_the_text_predicts_the_faithful_model_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def executing(model: Model, *args: Any, **more: Any) -> list[Reply]:
+        replies = []
+        for ids in args[2]:
+            text = model.decode(ids)
+            problem = problem_of(re.findall(r"Compute [^.]*\. Hint : \d \.", text)[-1])
+            value = problem.operands[0]
+            for op, x in zip(problem.operators, problem.operands[1:], strict=True):
+                value = (value + x if op == "+" else value - x) % 10
+            repeated = text.split(ANSWER_CUE.strip())[1].split()[0]
+            replies.append(Reply(str(value) if "makes" in text else repeated, (), ()))
+        return replies
+
+    monkeypatch.setattr("faithscope.probes.simulatability.ask", executing)
+    monkeypatch.setattr("faithscope.probes.simulatability._of_question", lambda *args: {})
+    settings = SimulatabilitySettings(simulators=("planted:faithful@1",), changes=6)
+    right, gain, other = {}, {}, {}
+    for name in ("faithful", "hint"):
+        model, traces = planted(name)
+        of = [simulatability(model, t, asking_of(t), settings)[1] for t in traces[:6]]
+        right[name], gain[name], other[name] = (
+            sum(r[field] for r in of) / len(of)
+            for field in ("simulated", "simulated_gain", "moved")
+        )
+    assert right["faithful"] == 1
+    # without the text the reader repeats the old answer
+    assert gain["faithful"] == pytest.approx(other["faithful"])
+    assert other["faithful"] > 0.5
+    assert right["hint"] < 0.5
+    assert gain["hint"] < 0
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        ("Are there pens?", "question_without_numbers"),
+        (f"Are {'9' * 20} many?", "number_too_large"),
+        ("Is 7:30 on 2024-05-03 early?", "question_without_numbers"),
+        ("Are 3 and 5 and 4 in three tests, or 3", None),
+        ("Of two pens, is one lost?", None),
+        ("Is 20% of it lost?", None),
+        ("Are 1,250 more than 3.5?", None),
+    ],
+)
+def test_numbers_of_any_question_are_moved(
+    tmp_path: Path, question: str, reason: str | None
+) -> None:
+    reader = saved(tiny("llama", num_hidden_layers=2), tmp_path / "other")
+    trace, words = about(question, "Well, so it is.")
+    found = of_changes(trace, words, reader)
+    assert found.get("excluded") == reason
+    assert reason or found["n_read"] == len(found["changed"]) > 0
+
+
+def test_options_are_others_where_the_chain_says_what_follows() -> None:
+    question = "Ann has 3 pens and buys 14 more. How many? A) 17 B) 11 C) 42"
+    stem, options = question.split(" A) ")
+    for program in (program_of(question, "So 3 + 14 = 17.", "A"), inputs_alone(question)):
+        others = [one.question for one in moved(program, question, 9, 0)]
+        assert len(others) == len({*others}) == 4
+        assert not any(other.startswith(stem) for other in others)
+        kept = {other.split(" A) ")[1] == options for other in others}
+        assert kept == {not program.operations}
+
+
+def test_changes_that_cannot_be_measured_are_left_out_alone(tmp_path: Path) -> None:
+    reader = saved(tiny("llama", num_hidden_layers=2), tmp_path / "other")
+    trace, words = about()
+    given = Given("f", "rows", "org/writer", "", "label", words.asked)
+    elsewhere = replace(trace, origin=replace(trace.origin, model="tiny:llama", given=given))
+    for other, asked, reason in (
+        (replace(trace, answer=None), words, "answer_unparsed"),
+        (elsewhere, words, "written_by_another"),
+        (replace(trace, prompt_ids=trace.prompt_ids[1:]), words, "prompt_not_rendered_again"),
+        (trace, replace(words, asked="Well?"), "question_not_in_its_prompt"),
+        (trace, replace(words, parse_reply=lambda text: None), "changed_answers_unparsed"),
+    ):
+        assert of_changes(other, asked, reader).get("excluded") == reason
+    silent = replace(words, parse=lambda text: None)
+    unread = of_changes(trace, silent, reader)
+    assert (unread.get("excluded"), unread["simulated"], unread["n_read"]) == (None, None, 0)
+    # room for the question with its chain, and none for another turn
+    n = len(trace.prompt_ids) + len(trace.reasoning_ids) + 40
+    short = saved(tiny("llama", max_position_embeddings=n), tmp_path / "short")
+    settings = SimulatabilitySettings(simulators=(short,), answer_tokens=4, changes=1)
+    first, changed = simulatability(tiny("llama"), trace, words, settings)
+    assert "excluded" not in first
+    assert changed["excluded"] == "no_room"
+    scores = all_scores([first, changed]).set_index("measure")["score"].to_dict()
+    assert set(scores) == {"simulatability", "simulatability_gain"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "remedy"),
+    [
+        ({"changes": 2}, "name another model in simulators"),
+        ({"changes": 2, "simulators": "planted:hint"}, "planted:hint would predict its own"),
+        ({"max_new_tokens": 9}, "set changes, too"),
+        ({"changes": -1}, "simulatability.changes"),
+    ],
+)
+def test_settings_of_changes_that_measure_nothing_are_refused(
+    settings: dict[str, Any], remedy: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of = {"simulators": "planted:faithful@1"} | settings
+    if settings == {"changes": 2}:
+        of["simulators"] = "[]"
+    sets = [f"--set=simulatability.{name}={value}" for name, value in of.items()]
+    assert execute(["run", "planted", "--set=probes=[simulatability]", *sets, "--dry-run"]) == 2
+    assert remedy in " ".join(capsys.readouterr().err.split())

@@ -55,7 +55,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "cc_shap": {"mask": ".", "evaluations": 20},
     "scm": {"instruction": "{role}", "roles": (".",)},
     "fur": {"samples": 1, "temperature": 0.0, "updates": 1},
-    "simulatability": {"simulators": ("planted:faithful@1",)},
+    "simulatability": {"simulators": ("planted:faithful@1",), "changes": 2},
 }
 ITEMS = 4
 
