@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pydantic import ValidationError
+from tiny_circuits import Made
 from tiny_models import tiny
 from tiny_nla import checkpoints
 
@@ -31,10 +32,12 @@ from faithscope.experiments.studies.slrc.figures.figures import pictures
 from faithscope.experiments.studies.slrc.frames import FRAMES, tables_of
 from faithscope.experiments.studies.slrc.measure_report import SlrcAnalysis
 from faithscope.experiments.studies.slrc.measures import REPORTS
+from faithscope.interp.forest import Branch
 from faithscope.interp.model import Model
 from faithscope.interventions import Origin, Question, Trace, from_ids
 from faithscope.probes import PROBES, Asking, Message, Record
 from faithscope.probes.causal_effects import NOT_SAMPLED
+from faithscope.probes.circuits import attributed
 from faithscope.probes.framing import FEWER_LABELS
 from faithscope.probes.probe import OtherChain, Probe, Size
 from faithscope.probes.record import ARRAYS
@@ -128,10 +131,27 @@ def verbalised() -> dict[str, Any]:
     return {"verbaliser": str(av), "reconstructor": str(ar), "pattern": "a"}
 
 
+@cache
+def traced() -> dict[str, Any]:
+    """Settings of the probe that needs a graph of each chain: one of the chain here."""
+    asked = attributed(model(), ASKING, trace())
+    assert not isinstance(asked, str)
+    ids, target = asked
+    ((p,),) = model().run([Branch(ids)]).branches[0].logits.softmax(-1)[:, [target]].tolist()
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    made = Made(ids, [(0, len(ids) - 1)], 1, [target], [p], {})
+    made.effects.update({(made.logit(0), i): 1.0 for i in (0, *map(made.embedding, range(9)))})
+    made.effects.update({(0, made.embedding(len(ids) - 9)): 1.0})
+    made.write(folder / "graph.pt")
+    return {"graphs": str(folder)}
+
+
 def settings_of(probe: Probe, **changes: Any) -> Settings:
     """A probe's settings with short texts, so that a random model does not write to its limit."""
     short = {n: 8 for n in probe.settings.of_a_config() if n.endswith("_tokens")}
-    own = verbalised() if probe.name == "nla" else SETTINGS.get(probe.name, {})
+    made = {"nla": verbalised, "circuits": traced}.get(probe.name)
+    own = made() if made else SETTINGS.get(probe.name, {})
     return probe.settings(**short, **own | changes)
 
 

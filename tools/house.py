@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 FIRST_FLOOR = "experiments"
 BUDGETS = {
-    "interp": 14_800,
+    "interp": 15_200,
     "interventions": 5_800,
     "probes": 19_200,
     "experiments/analysis": 18_400,
@@ -28,7 +28,7 @@ BUDGETS = {
     "experiments/studies/rfeval": 12_500,
     "experiments/studies/slrc": 22_900,
     "experiments/studies/training": 3_200,
-    "tests": 77_500,
+    "tests": 78_200,
 }
 """Room -> most lines."""
 COUNTED = ("py", "jinja", "js", "css", "csv", "yaml")

@@ -38,6 +38,8 @@ SILENT = {
     "beyond_control_prefix_scored",
     # of questions without options alone
     "prefilled_gold_lost",
+    # no transcoders of them
+    "circuits_through",
 }
 """Measures that have no score of the planted models."""
 STEPS = {
