@@ -460,6 +460,18 @@ def field(
     return ax
 
 
+def scale_of_ranks(figure: Sheet | None) -> None:
+    """Draws the scale of colours below each sheet of maps of rank correlations."""
+    for of in (figure, *figure.further) if figure else ():
+        look = {"location": "bottom", "shrink": 0.5, "aspect": 40, "pad": 0.02}
+        bar = of.colorbar(
+            of.axes[0].collections[0], ax=of.axes, ticks=[-1, -0.5, 0, 0.5, 1], **look
+        )
+        bar.ax.tick_params(labelsize=SMALL)
+        bar.set_label("Spearman’s rank correlation", fontsize=SMALL)
+        bar.outline.set_visible(False)  # pyright: ignore
+
+
 _LEAST_PART = 0.055
 
 

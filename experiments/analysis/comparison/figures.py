@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from faithscope.experiments.analysis.axes import legend_above, sheet, width
-from faithscope.experiments.analysis.charts import dot_rows, dots_by, field, panels
+from faithscope.experiments.analysis.charts import dot_rows, dots_by, field, panels, scale_of_ranks
 from faithscope.experiments.analysis.colours import AMBER, BLUE, FAMILY, GREY, MISSING, SIGN, Style
 from faithscope.experiments.analysis.comparison.agreement import clustered
 from faithscope.experiments.analysis.comparison.prose import UNITS, of_all
@@ -28,7 +28,7 @@ MODELS = (
 MOST_MEASURES, MOST_NAMED = 60, 40
 """Number of measures up to a quarter of which the heat map prints coefficients; number of measures
 that the AUROC figure shows."""
-LETTER, BAR = 0.052, 0.7
+LETTER, BAR = 0.052, 0.6
 """Inches of a letter in the name of a measure, and of what tells the colours."""
 
 
@@ -53,14 +53,20 @@ def heat_map(agreement: pd.DataFrame) -> Picture:
             columns=list(data.columns),
         )
         text = decimal if len(names) <= MOST_MEASURES // 4 else None
-        # names stand on two sides and must leave room for squares, and these for what is in them
-        squares = 0.43 + (0.24 if text else 0.1) * len(names)
-        longest = max(12, int((width() - BAR - squares) / LETTER))
-        shown = [middle_cut(name, longest) for name in names]
-        side = max(2.4, squares + LETTER * max(map(len, shown)))
-        figure = sheet(side, side + BAR)
+        # Names must leave room for squares, and these for what is in them. Of names that would take
+        # more than the squares, those across are numbers, which stand beside the names down.
+        square = 0.24 if text else 0.1
+        squares, letters = 0.43 + square * len(names), LETTER * max(map(len, names))
+        down = across = list(names)
+        long = high = squares + letters
+        if letters > max(squares, 1.3) or long > width():
+            longest = max(12, int((width() - 0.43 - (square - 0.015) * len(names)) / LETTER) - 4)
+            across = [str(k) for k in range(1, len(names) + 1)]
+            down = [f"{middle_cut(n, longest)}  {k}" for n, k in zip(names, across, strict=True)]
+            long, high = min(width(), squares + LETTER * (4 + longest)), squares + LETTER * 4
+        figure = sheet(max(1.7, high) + BAR, max(2.4, long))
         field(
-            *(figure.subplots(), rho, shown, shown),
+            *(figure.subplots(), rho, down, across),
             limits=(-1, 1),
             stops=SIGN,
             missing=MISSING,
@@ -68,13 +74,14 @@ def heat_map(agreement: pd.DataFrame) -> Picture:
             fontsize=6,
             rotation=90,
         )
+        scale_of_ranks(figure)
     return Picture(
         "agreement",
         "Which measures say the same",
         "Spearman's rank correlation over all traces that have both, each measure turned so that "
-        "more of it says more faithful: green agrees, purple disagrees, grey is inconclusive. "
-        "Measures are in the order of a clustering by average linkage on 1 − rho."
-        + (MODELS if len(known) and count(known["n_settings"] > 1) else ""),
+        "more of it says more faithful: green agrees, purple disagrees; grey is a pair with "
+        "too few traces in common. Measures are in the order of a clustering by average linkage "
+        "on 1 − rho." + (MODELS if len(known) and count(known["n_settings"] > 1) else ""),
         data,
         figure,
         "No two measures have enough traces in common.",

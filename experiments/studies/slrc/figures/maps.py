@@ -15,14 +15,13 @@ from matplotlib.patches import Rectangle
 
 from faithscope.experiments.analysis.axes import (
     SMALL,
-    Sheet,
     narrow,
     of_width,
     sheet,
     unit_square,
     width,
 )
-from faithscope.experiments.analysis.charts import field, panels, points
+from faithscope.experiments.analysis.charts import field, panels, points, scale_of_ranks
 from faithscope.experiments.analysis.colours import (
     BLUE,
     GREEN,
@@ -133,7 +132,7 @@ def head_to_head_picture(table: pd.DataFrame) -> Picture:
 
     titles = pair_names(pairs, "\n")
     figure = panels(pairs, draw, titles, height=side, across=across, widths={1: 4.6})
-    _scale_below(figure)
+    scale_of_ranks(figure)
     return Picture(
         "head_to_head",
         "Do the measures agree?",
@@ -176,7 +175,7 @@ def correlations_picture(table: pd.DataFrame) -> Picture:
     with of_width("page"):  # names alone would fill a column
         look = {"height": side, "across": 1, "widths": {1: side + 0.6}, "shared": False}
         figure = panels(shown, draw, titles, **look)
-    _scale_below(figure)
+    scale_of_ranks(figure)
     left = len(every) - len(names)
     return Picture(
         "measure_correlations",
@@ -196,15 +195,6 @@ def of_one_framing(names: list[str]) -> list[str]:
     """Names without the `reprompt` versions of measures that are also there in `prefix` framing."""
     there = set(names)
     return [n for n in names if n.replace("_reprompt", "_prefix") not in there - {n}]
-
-
-def _scale_below(figure: Sheet | None) -> None:
-    """Draws the scale of colours below each sheet of maps of rank correlations."""
-    for of in (figure, *figure.further) if figure else ():
-        look = {"location": "bottom", "shrink": 0.5, "aspect": 40, "ticks": [-1, -0.5, 0, 0.5, 1]}
-        bar = of.colorbar(of.axes[0].collections[0], ax=of.axes, **look)
-        bar.set_label("Spearman’s rank correlation", fontsize=SMALL)
-        bar.outline.set_visible(False)  # pyright: ignore
 
 
 def _cells(table: pd.DataFrame, names: Sequence[str], columns: Mapping[str, str]) -> np.ndarray:
