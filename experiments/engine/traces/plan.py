@@ -490,10 +490,9 @@ def questions_of(
         raise ConfigError(
             [f"data.group: none of the tasks {', '.join(read)} reads rows; leave it out"]
         )
-    if config.data.path and not used:
-        of_tasks = isinstance(config.data.path, Mapping)
-        paths = [*config.data.path.values()] if of_tasks else [config.data.path]
-        asks = [*config.data.path] if of_tasks else ["own"]
+    if (path := config.data.path) and not used:
+        many = path if isinstance(path, Mapping) else {"own": path}
+        paths, asks = [*many.values()], [*many]
         raise ConfigError(
             [
                 f"data.path: none of the tasks {', '.join(read)} reads {', '.join(paths)}, so that "
