@@ -57,7 +57,8 @@ POOLED = Column("pooled", "AUROC, pooled", "AUROC over all traces, of whatever m
 AVERAGE_PRECISION = Column(
     "average_precision", meaning="Average precision for those spoken against."
 )
-G_MEAN = Column("g_mean_squared", "g-mean²", "Sensitivity × specificity, cut on other questions.")
+G_MEAN = Column("g_mean_squared", "g-mean²", "Sensitivity × specificity, cut on other questions; "
+                "its interval holds for the cuts that were found.", interval=True)  # fmt: skip
 AGAINST = computed_table("against", (
     LABEL,
     Column("by", meaning="What the setting is one of: all traces, models and tasks, or lengths."),
@@ -274,13 +275,21 @@ def _held(
         return row | {"reason": row["reason"] or TOO_FEW}, None
     called = detection.called_by(*fitted, detection.best_threshold)
     if called is not None:
-        row["g_mean_squared"] = detection.g_mean_squared(kind, called[held])
+        row |= g_mean_columns(kind, called[held], clusters, how)
         row["bias"] = float(called[held].mean() - kind.mean())
     words, p = _probability(target, name, fitted, target.clusters[whole])
     event = Event({}, clusters, kind, np.clip(p[held], 0, 1))
     row |= {"calibration": words, "brier": float(brier_score_loss(kind, event.p))}
     row |= {"calibration_error": calibration_error(kind, event.p)}
     return row | dict(_points(fitted, held)), event
+
+
+def g_mean_columns(
+    kind: np.ndarray, called: np.ndarray, clusters: np.ndarray, how: Bootstrap
+) -> dict[str, Any]:
+    """Columns of the squared g-mean of what is called, and of its interval."""
+    flag = called.astype(float)
+    return columns_of(against_label(["g_mean_squared"], kind, clusters, how, flag=flag))
 
 
 def _rarer(kind: np.ndarray, strata: np.ndarray) -> int:

@@ -29,6 +29,7 @@ from faithscope.experiments.analysis.comparison.scores_vs_labels import (
     NOT_WITHIN,
     ONE_KIND,
     TOO_FEW,
+    g_mean_columns,
 )
 from faithscope.experiments.analysis.statistics import detection
 from faithscope.experiments.analysis.statistics.against_label import OF_SCORES, against_label
@@ -139,5 +140,5 @@ def _held(
     if fold is None:
         return row | {"reason": TOO_FEW}
     called = detection.called_by(kind, score, fold, detection.best_threshold)
-    gained = math.nan if called is None else detection.g_mean_squared(kind, called)
-    return row | {"g_mean_squared": gained, "reason": ""}
+    gained = {} if called is None else g_mean_columns(kind, called, clusters, how)
+    return row | gained | {"reason": ""}

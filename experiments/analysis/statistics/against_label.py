@@ -32,9 +32,10 @@ from faithscope.experiments.analysis.statistics.stats import (
 OF_SCORES = ("auroc", "pooled", "average_precision")
 """Statistics of scores: AUROC over pairs of items inside one stratum, AUROC over all pairs, and the
 average precision for the items whose label is true."""
-OF_FLAGS = ("kappa", "ac2", "accuracy", "f1", "f1_of_rest")
+OF_FLAGS = ("kappa", "ac2", "accuracy", "f1", "f1_of_rest", "g_mean_squared")
 """Statistics of flags: Cohen's κ, Gwet's AC2 (AC1 with two classes), the share of flags that equal
-the label, and F1 of the class of true labels and of the other class."""
+the label, F1 of the class of true labels and of the other class, and sensitivity times specificity.
+"""
 SATURATED = "saturated"
 """Statistic: whether nearly all labels and flags are the same (`raters.saturated`)."""
 Totals = Callable[[Int[np.ndarray, "clusters 4"], Bootstrap], np.ndarray]
@@ -132,4 +133,5 @@ def agreement_of(counts: np.ndarray) -> dict[str, np.ndarray]:
         "accuracy": over(both + neither, n),
         "f1": over(2 * both, 2 * both + wrongly + missed),
         "f1_of_rest": over(2 * neither, 2 * neither + wrongly + missed),
+        "g_mean_squared": over(both, both + missed) * over(neither, neither + wrongly),
     }

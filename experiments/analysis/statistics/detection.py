@@ -10,7 +10,6 @@ fifth of a second and 30 MB.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -54,13 +53,6 @@ def folds(kind: IsPositive, clusters: Clusters, n: int, seed: int) -> Folds | No
 
 def _parts(fold: Folds) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     return ((fold != i, fold == i) for i in np.unique(fold))
-
-
-def g_mean_squared(kind: IsPositive, called: IsPositive) -> float:
-    """Sensitivity times specificity; NaN if all rows are of one kind."""
-    if kind.all() or not kind.any():
-        return math.nan
-    return float(called[kind].mean() * (~called[~kind]).mean())
 
 
 def best_threshold(kind: IsPositive, score: Scores) -> float:

@@ -11,6 +11,7 @@ from sklearn.metrics import (
     average_precision_score,
     cohen_kappa_score,
     f1_score,
+    recall_score,
     roc_auc_score,
 )
 from statsmodels.stats.inter_rater import cohens_kappa
@@ -51,6 +52,8 @@ def test_statistics_are_those_of_scikit_learn_and_statsmodels(totals) -> None:
     assert of["accuracy"] == pytest.approx(accuracy_score(label, flag))
     assert of["f1"] == pytest.approx(f1_score(label, flag))
     assert of["f1_of_rest"] == pytest.approx(f1_score(~label, ~flag))
+    both_right = recall_score(label, flag) * recall_score(~label, ~flag)
+    assert of["g_mean_squared"] == pytest.approx(both_right)
     assert of["auroc"] == of["pooled"] == pytest.approx(roc_auc_score(label[3:], score[3:]))
     assert found["average_precision"] == pytest.approx(
         average_precision_score(label[3:], score[3:])
