@@ -62,8 +62,9 @@ class FurSettings(Settings):
     """Inverse temperature of NPO."""
     kept: StrictFloat = Field(default=1.0, ge=0)
     """Weight of the divergence on steps of other chains."""
-    context: StrictInt = Field(default=1024, ge=2)
-    """Most tokens of a text that is trained on; its beginning is cut off."""
+    context: StrictInt = Field(default=1024, ge=FEWEST + 1)
+    """Most tokens of a text that is trained on; its beginning is cut off. Of fewer than 3 no step
+    would have tokens enough to be unlearned."""
     words: Literal["content", "all"] = "content"
     """The words of a step that are unlearned."""
     samples: StrictInt = Field(default=5, ge=1)
