@@ -54,6 +54,7 @@ from faithscope.interventions.statements import (
     plain,
     said_in,
     statements,
+    way_that_counts,
 )
 
 NO_INPUT = "question_without_numbers"
@@ -168,6 +169,9 @@ class Program:
     """Whether the value picks the option that is nearest to it."""
     others: tuple[Program, ...] = ()
     """The same program for each further number of an answer that consists of several."""
+    idle: bool = False
+    """Whether the text has a result beside those that its answer is read from, so that words may
+    say something of them which no rule reads (`_idle`)."""
 
     @cached_property
     def bindings(self) -> tuple[Binding, ...]:
@@ -634,15 +638,19 @@ _CHOICES = {
 }
 
 
-def _chosen(inputs: Sequence[Input], number: Fraction, words: str) -> list[Source]:
-    """The neighbouring numbers of the question of which a number is the largest or the smallest,
-    where the words say so."""
+def _chosen(
+    inputs: Sequence[Input], results: Sequence[Source], number: Fraction, words: str
+) -> list[Source]:
+    """The neighbouring numbers of the question, or the last two or three results, of which a number
+    is the largest or the smallest, where the words say so."""
+    given = [Source("input", i, x.value) for i, x in enumerate(inputs)]
+    groups = [given[a:b] for a, b in combinations(range(len(given) + 1), 2)]
+    groups += [results[-n:] for n in (2, 3) if n <= len(results)]
     found = []
     for sign, said in _CHOICES.items():
-        for a, b in combinations(range(len(inputs) + 1), 2) if said.search(words) else ():
-            of = tuple(Source("input", i, inputs[i].value) for i in range(a, b))
-            made = Source("formula", value=number, sign=sign, of=of)
-            if b - a > 1 and _applied(made, [x.value for x in of]) == number:
+        for of in groups if said.search(words) else ():
+            made = Source("formula", value=number, sign=sign, of=tuple(of))
+            if len(of) > 1 and _applied(made, [x.value for x in of]) == number:
                 found.append(made)
     return found
 
@@ -756,12 +764,46 @@ def program_of(question: str, reasoning: str, answer: str) -> Program:
     Raises:
         NotExecutable: the rule cannot read the chain as a program; the exception has the reason.
     """
+    first, *others = _programs_of(question, reasoning, answer)
+    idle = _idle((first, *others), reasoning)
+    return replace(first, others=tuple(replace(one, idle=idle) for one in others), idle=idle)
+
+
+def _programs_of(question: str, reasoning: str, answer: str) -> list[Program]:
+    """A program for each number of the answer."""
     if several := numbers_of(answer):
-        first, *others = [_program_of(question, reasoning, as_number(x)) for x in several]
-        places = [[(o.start, o.end) for o in one.operations] for one in (first, *others)]
+        programs = [_program_of(question, reasoning, as_number(x)) for x in several]
+        places = [[(o.start, o.end) for o in one.operations] for one in programs]
         if any(of != places[0] for of in places):
             raise NotExecutable(NOT_COVERED)
-        return replace(first, others=tuple(others))
+        return programs
+    return [_of_one_number(question, reasoning, answer)]
+
+
+def _idle(programs: Sequence[Program], reasoning: str) -> bool:
+    """Whether the text computes something that nothing needs: what it makes of it may stand in
+    words. Its last result needs no use, nor does a check that ends in a number of the question, or
+    a way that the text says it does not go by."""
+    operations = programs[0].operations
+    used = {
+        leaf.at
+        for one in programs
+        for numbers in one.candidates
+        for source in chain.from_iterable(numbers)
+        for leaf in source.leaves()
+        if leaf.kind == "result"
+    }
+    needed = {one.answer for one in programs}
+    needed |= {a + b * x.value for x in programs[0].inputs for a, b in forms_of(x)}
+    left = [
+        i
+        for i, one in enumerate(operations[:-1])
+        if i not in used and not one.open and one.name is None and one.result not in needed
+    ]
+    return bool(left) and way_that_counts(reasoning, operations) is None
+
+
+def _of_one_number(question: str, reasoning: str, answer: str) -> Program:
     options = options_of(question)
     end = value_named(options, answer)
     if end is None:
@@ -813,7 +855,7 @@ def _program_of(
         stated = stated[:-1]
     limits, prose = limits_in(reasoning), said_in(reasoning, stated)
     if stated:
-        said = _results_in_prose(inputs, stated, prose, end, limits)
+        said = _results_in_prose(inputs, stated, prose, end, plain(reasoning), limits)
     else:
         said = _prose_alone(inputs, reasoning, prose, [x for x in limits if x.value != end])
         if all(one.value != end for one, _ in said):
@@ -828,13 +870,17 @@ def _program_of(
     text = plain(reasoning)
     left = left_open(reasoning, operations)
     ends = [0, *(one.end for one in operations)]
+    results = [Source("result", i, one.result) for i, one in enumerate(operations)]
     candidates = tuple(
         tuple(
             _with_rules(
                 _named_one(
                     (
                         *_sources(inputs, operations, of_said, at, k),
-                        *_chosen(inputs, number, text[ends[at] : one.end]),
+                        *_chosen(
+                            *(inputs, () if one.said else results[:at]),
+                            *(number, text[ends[at] : one.end]),
+                        ),
                     )
                     or (*_made_before(inputs, operations[:at], number, one.start, left), constant),
                     inputs,
@@ -884,6 +930,7 @@ def _results_in_prose(
     stated: Sequence[Statement],
     said: Sequence[Said],
     end: Fraction,
+    text: str,
     limits: Sequence[Limit] = (),
 ) -> list[tuple[Said, list[Source]]]:
     """The numbers of the prose that are none of the question, no earlier result, no factor of
@@ -899,7 +946,7 @@ def _results_in_prose(
     told = {one.result for one in stated}
     known = {*given, *told, Fraction(1)}
     found: list[tuple[Said, list[Source]]] = []
-    n = 0
+    n = closed = 0
     compared = {limit.start for limit in limits if limit.value not in used}
     for one in sorted((*stated, *said), key=lambda s: s.start):
         value = one.result if isinstance(one, Statement) else one.value
@@ -907,6 +954,14 @@ def _results_in_prose(
             if one.start in compared and value != end:
                 continue
             sources = _rounding(one, leaves, n) if one.rounds or value not in known else []
+            if value in told and (
+                made := _chosen((), leaves[len(inputs) :], value, text[closed : one.start])
+            ):
+                found.append((one, made))
+                closed = one.end
+                leaves.append(Source("result", n, value))
+                n += 1
+                continue
             last = value == end and value not in told and one is _last(said, end)
             if value == end and ahead[end] and n and leaves[-1].value not in {*used, end}:
                 sources = [s for s in _formulas(one, leaves) if leaves[-1] in s.of]
@@ -928,6 +983,7 @@ def _results_in_prose(
             found.append((one, sources))
         else:
             ahead[value] -= 1
+        closed = one.end
         known |= {value, value * 100}
         leaves.append(Source("result", n, value))
         n += 1

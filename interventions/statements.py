@@ -95,7 +95,7 @@ _PLAIN = (
     (re.compile(rf"(?<=\d )and(?: the \w+ of)?(?=\s+{NUMBER}(?:\s\w+)?\s+makes?\b)"), "+"),
     (re.compile(r"(?<![\w)*])\*\*(?!\*)|(?<!\*)\*\*(?![\w(*])"), ""),
 )
-_MINUS = re.compile(r"(?:^|[^\d)\]\s])[\s(\[]+[-−]\Z|^[-−]\Z")
+_MINUS = re.compile(r"(?:^|[^\d)\]\s])[\s(\[$]+[-−]\Z|^[-−]\Z")
 """A minus before a number that follows no other number, so that it is the number's sign."""
 _NEAR = 8
 _MOST_NEAR = 32

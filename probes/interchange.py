@@ -106,7 +106,7 @@ def _calls(size: Size, settings: Any) -> int:
     "the text's operations executed on other numbers: does the answer go where the text says",
     words=("cue", "asked"),
     calls=_calls,
-    version=6,
+    version=7,
     reads_programs=True,
 )
 def interchange(

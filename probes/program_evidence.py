@@ -66,7 +66,8 @@ class Evidence:
     routes: tuple[int, ...]
     """The ways to the answer that the text tells of, in the chains to other questions, too."""
     unread: bool = False
-    """Whether prose says a number on the way of which the rule does not read how it comes about."""
+    """Whether prose says a number on the way of which the rule does not read how it comes about, or
+    may say something of a result that nothing uses."""
     parts: tuple[Evidence, ...] = ()
     """The evidence on each number of an answer that consists of several."""
 
@@ -174,7 +175,8 @@ def evidence(
                 share = _share([run[route] for route in routes], r.answer)
         outcomes.append(Outcome(a, given_replies[i], part_of(a), share, why))
     others = [(altered[i].inputs, replies[i].chain) for i in shown if not altered[i].forced]
-    return Evidence(tuple(outcomes), binding, routes, program.unexplained(binding, others))
+    unread = program.idle or program.unexplained(binding, others)
+    return Evidence(tuple(outcomes), binding, routes, unread)
 
 
 def _of_all(
