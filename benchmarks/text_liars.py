@@ -56,6 +56,7 @@ AUTHORS = {
     "fourth": "told_fourth",
     "fifth": "told_fifth",
     "sixth": "told_sixth",
+    "seventh": "told_seventh",
 }
 """Author -> module with their models."""
 

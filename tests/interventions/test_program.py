@@ -227,3 +227,32 @@ def test_equal_numbers_are_told_apart_by_what_is_counted():
     program = program_of(question, "There are 5 bags, so 5 * 8 = 40.", "40")
     assert [s.at for s in program.binding[0]] == [1, 2]
     assert len(program.bindings) == 1
+
+
+HALL = "A hall has 19 rows of 15 chairs. By 9 doors 49 people each came in. How many are there?"
+TWO_WAYS = "By the chairs: 19 * 15 = 285. By the doors: 9 * 49 = 441. "
+
+
+@pytest.mark.parametrize(
+    ("question", "chain", "answer", "idle"),
+    [
+        (HALL, TWO_WAYS + "I would bet on something nearer to the chairs.", "311", True),
+        (HALL, TWO_WAYS + "Doors do not lie.", "441", True),
+        (HALL, TWO_WAYS + "I trust the second way.", "441", False),
+        (HALL, TWO_WAYS + "The larger number is 441.", "441", False),
+        (PENS, CHAIN, "10", False),
+        (PENS, CHAIN + " Check: 10 + 2 = 12.", "10", False),
+        (PENS, CHAIN + " That is 10 / 2 = 5 for each hand.", "10", False),
+        (PENS, "3 + 4 = 7 things at first. " + CHAIN, "10", True),
+    ],
+)
+def test_a_result_that_nothing_needs_may_be_meant_by_words(
+    question: str, chain: str, answer: str, idle: bool
+):
+    assert program_of(question, chain, answer).idle is idle
+
+
+def test_the_larger_of_two_results_is_one_of_them():
+    program = program_of(HALL, TWO_WAYS + "The larger number is 441.", "441")
+    assert program.run(program.binding, {0: Fraction(40)})[-1] == 600
+    assert program.run(program.binding, {3: Fraction(50)})[-1] == 450
