@@ -665,10 +665,12 @@ def _with_rules(
     place while a number that the text names compares to the limit as it does, else it is another
     number of the question or of the rule's sentences, or one that the text does not say."""
     here = next((s for s in sources if s.kind in ("input", "constant")), None)
+    if here is None:
+        return tuple(sources)
     leaves = [Source("result", i, one.result) for i, one in enumerate(before)]
     leaves += [Source("input", i, x.value) for i, x in enumerate(inputs)]
     made: list[Source] = []
-    for limit in limits if here is not None else ():
+    for limit in limits:
         if limit.value == here.value:
             continue
         bound = next((s for s in leaves if s.value == limit.value), None)
