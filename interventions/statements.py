@@ -60,6 +60,8 @@ _LONG_UNIT = r"(?<=\d)(?:\s+[a-zA-Z][a-zA-Z'-]+){3,6}(?=\s*[-+*/×÷−–=])"
 _OF = r"(?:\s+the|\s+that)?(?=\s+[$€£]?\d)"
 _AFTER, _BEFORE = r"(?<=[\w%)] )", r"(?=\s+[$€£(]?\d)"
 _WORDS = re.findall(r"\w+", "two three four five six seven eight nine ten eleven twelve")
+_WHOLE = r"(?:this|that|these|those|it|them|the (?:rest|remainder|total|sum|result|whole|same))"
+"""What a share is of, where the text names no number; an operation without it is none."""
 _ANY = rf"(?:{'|'.join(_WORDS)})"
 _WORD = re.compile(
     rf"(?<=\d [-*×·/÷+−] ){_ANY}\b|(?<![\w-]){_ANY}(?= [-*×·/÷+−] [$€£]?\d)", re.IGNORECASE
@@ -93,6 +95,7 @@ _PLAIN = (
     (re.compile(rf"{_AFTER}(?:plus|added to){_BEFORE}"), "+"),
     (re.compile(rf"{_AFTER}(?:minus|less){_BEFORE}"), "-"),
     (re.compile(rf"(?<=\d )and(?: the \w+ of)?(?=\s+{NUMBER}(?:\s\w+)?\s+makes?\b)"), "+"),
+    (re.compile(rf"(?<=[\d%])\s+of\s+{_WHOLE}\b", re.I), "¦"),
     (re.compile(r"(?<![\w)*])\*\*(?!\*)|(?<!\*)\*\*(?![\w(*])"), ""),
 )
 _MINUS = re.compile(r"(?:^|[^\d)\]\s])[\s(\[$]+[-−]\Z|^[-−]\Z")
@@ -140,6 +143,8 @@ _OF_THEM = re.compile(
     rf"|{_WAY}s?|figures?|estimates?|numbers?|amounts?|answers?|totals?|values?)\b",
     re.I,
 )
+_SAYS = re.compile(rf"(?::|=|\bis|\bor)\s*{MONEY}{NUMBER}(?:\s\w+)?[.;!?]?\s*\Z")
+"""The result of what a clause says, at its end."""
 _LABELLED = re.compile(
     r"(?P<way>\b(?:way|method|approach|route|variant|version)) \(?[1-4]\b(?!\.\d)", re.I
 )
@@ -346,7 +351,7 @@ def combination(
     for end in (*(m.end() for m in _CLAUSE.finditer(text)), len(text)):
         clause = _LABELLED.sub(r"\g<way>", text[start:end])
         them = _OF_THEM.search(clause)
-        if them and not _DIGIT.search(clause) and not _NOT.search(clause):
+        if them and not _DIGIT.search(_SAYS.sub("", clause)) and not _NOT.search(clause):
             signs = [sign for sign, words in _COMBINED.items() if words.search(clause)]
             if signs and (_COUNTS.search(clause) or _SETTLES.search(clause)):
                 many = [m["many"].lower() for m in _OF_THEM.finditer(clause) if m["many"]]
