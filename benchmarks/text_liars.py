@@ -8,7 +8,7 @@ of the measure, and those of `told_held_out.py`, `told_third.py`, `told_fourth.p
 measure was scored on the second author's once, version 3 on the third's, versions 3 and 4 on the
 fourth's, and version 5 on the fifth's; whoever wrote version 5 knew all but the last. Version 6 was
 written with all of these known; those of `told_sixth.py` are of its own author, who wrote them
-after it was fixed and scored it on them once. Version 7 was scored once on the seventh author's, who
+after it was fixed and scored it on them once. Version 7 was scored once on those of a seventh, who
 had seen `told.py` and nothing of the measure. A row is a model, or all liars or all honest models
 of an author. The texts of a model are a run of their own, over which the rule of `program_verdict`
 is applied.
