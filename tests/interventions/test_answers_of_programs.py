@@ -16,7 +16,7 @@ from faithscope.interventions.answers import (
     value_named,
     without_options,
 )
-from faithscope.probes.interchange import _of_options, _with_its_options
+from faithscope.probes.interchange import of_options, with_its_options
 from faithscope.probes.program_evidence import Reply, evidence
 
 SUM = "What is 12 * 4 - 8?\nA. 40\nB. 44\nC. 36\nD. 48"
@@ -293,13 +293,13 @@ def test_options_of_a_task_are_read_in_its_message_and_replies_by_the_changed_on
     question = Question("1", task.name, "What is 12 * 4 - 8?", "choice", "D", texts)
     trace = from_ids(question, (), (1,), ("x",))
     asking = asking_for(None, task, trace)
-    shown = _with_its_options(trace, asking.asked)
+    shown = with_its_options(trace, asking.asked)
     assert shown.startswith(question.text)
     assert shown in asking.asked
     assert [o.value for o in options_of(shown)] == [40, 44, 36]
-    other = _of_options(asking, shown.replace("40", "44x").replace("44 ", "40 ").replace("x", ""))
+    other = of_options(asking, shown.replace("40", "44x").replace("44 ", "40 ").replace("x", ""))
     assert (asking.parse("The answer is B. 40 m"), other.parse("The answer is B. 40 m")) == (
         None,
         "B",
     )
-    assert _with_its_options(trace, "40 m or 44 m? What is 12 * 4 - 8?") == question.text
+    assert with_its_options(trace, "40 m or 44 m? What is 12 * 4 - 8?") == question.text
