@@ -102,7 +102,7 @@ _MINUS = re.compile(r"(?:^|[^\d)\]\s])[\s(\[$]+[-−]\Z|^[-−]\Z")
 """A minus before a number that follows no other number, so that it is the number's sign."""
 _NEAR = 8
 _MOST_NEAR = 32
-"""Most numbers of a sentence before another that may be what it is rounded from."""
+"""Most numbers of a sentence on a side of another that may be what it is made from."""
 MOST_DIGITS = 15
 """Longest number that is read."""
 _SENTENCE = re.compile(r"[.!?](?=\s)\s|\n")
@@ -381,14 +381,16 @@ def limits_in(text: str) -> list[Limit]:
     text = _in_digits(text)
     ends = [0, *(m.end() for m in _SENTENCE.finditer(text)), len(text)]
     everywhere = [m.span() for m in numbers(text)]
+    places = {span: i for i, span in enumerate(everywhere)}
     found = []
     for rule in _COMPARED.finditer(text):
         span = rule.span("after" if rule["after"] else "before")
-        if span not in everywhere or span[1] - span[0] > MOST_DIGITS:
+        if span not in places or span[1] - span[0] > MOST_DIGITS:
             continue
-        at = bisect_right(ends, span[0]) - 1
+        at, i = bisect_right(ends, span[0]) - 1, places[span]
         first, last = ends[max(0, at - 1)], ends[min(len(ends) - 1, at + 2)]
-        near = [s for s in everywhere if first <= s[0] < last and s != span]
+        around = everywhere[max(0, i - _MOST_NEAR) : i + _MOST_NEAR]
+        near = [s for s in around if first <= s[0] < last and s != span]
         values = tuple(dict.fromkeys(_value_at(text, *s) for s in near))
         found.append(Limit(*span, _value_at(text, *span), values))
     return found

@@ -147,17 +147,17 @@ _PLACES = re.compile(r"(\.\d\d)\d+")
 _LIGHTER = (
     (r"; stroke-linejoin: miter", ""),
     (r">\s+<", "><"),
-    (r"\s*\n\s*([A-Zz])\s*", r"\1"),
-    (r"\s*\n\s*\"", '"'),
+    (r"(?<!\s)[^\S\n]*\n\s*([A-Zz])\s*", r"\1"),
+    (r"(?<!\s)[^\S\n]*\n\s*\"", '"'),
     (r"font-family: 'DejaVu Sans'(, [^;\"]*)?;? ?", ""),
-    (r" transform=\"rotate\(-0 [^)]*\)\"", ""),
+    (r" transform=\"rotate\(-0 [^)\"]*\)\"", ""),
 )
 """Patterns and what they become in the text of a drawing, which is then half as long."""
 
 
 def _lighter(text: str) -> str:
     # numbers that readers see, between tags, keep their digits
-    text = re.sub(r"<[^>]*>", lambda tag: _PLACES.sub(r"\1", tag[0]), text)
+    text = re.sub(r"<[^<>]*>", lambda tag: _PLACES.sub(r"\1", tag[0]), text)
     for pattern, shorter in _LIGHTER:
         text = re.sub(pattern, shorter, text)
     return _ungrouped(text)
@@ -169,7 +169,7 @@ def _ungrouped(text: str) -> str:
     used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', text))
     text = re.sub(r'<g id="([^"]*)"', lambda m: m[0] if m[1] in used else "<g", text)
     parts, plain = list[str](), list[bool]()
-    for part in re.split(r"(<g(?: [^>]*)?>|<g/>|</g>)", text):
+    for part in re.split(r"(<g(?: [^<>]*)?>|<g/>|</g>)", text):
         if part == "</g>":
             part = "" if plain.pop() else part
         elif part in {"<g>", "<g/>"} or (part.startswith("<g ") and not part.endswith("/>")):

@@ -43,7 +43,7 @@ LABEL_IS = re.compile(
 """End of a text right before a label that is stated as the answer."""
 _ANNOUNCES = re.compile(r"[:：]\W*\Z")
 """End of a sentence that only announces the answer: "The final answer is:"."""
-_LAST_WORD = re.compile(r"[\w.,]*\Z")
+_LAST_WORD = re.compile(r"(?<![\w.,])[\w.,]+\Z")
 CUT_ANSWERS = 2
 """Version of `stated_before_the_cut`, by which generated chains are read; see `Probe.version`."""
 _TAG = re.compile(r"<(/?)(?:(?:final[ _-]?)?answer|final|result|solution)\s*>", re.IGNORECASE)
