@@ -78,6 +78,7 @@ def measure(name: str, settings: Iterable[Sequence[str]]) -> str:
     tables = [*report.every_table, *OTHER_TABLES.get(name, ())]
     heading, _, text = markdown(sys.modules[probe.measure.__module__].__doc__).partition("\n")
     first = heading.partition(":")[2].strip()
+    lacks = probe.settings().lacks()
     lines = [
         f"# {title(probe)}",
         "",
@@ -90,11 +91,12 @@ def measure(name: str, settings: Iterable[Sequence[str]]) -> str:
         "",
         "## How to run it",
         "",
+        *(f"<!-- not run: it needs files that {name}.{key} names -->" for key in lacks),
         "```sh",
         " ".join(
             [
                 f"faithscope run slrc --set probes=[{name}]",
-                *(f"--set {name}.{key}={value}" for key, value in probe.settings().lacks().items()),
+                *(f"--set {name}.{key}={value}" for key, value in lacks.items()),
             ]
         ),
         "```",
