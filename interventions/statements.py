@@ -159,7 +159,8 @@ _COMPARED = re.compile(
     r"(?:\b(?:\w{3,}er|more) than"
     r"|\b(?:over|above|below|under|beyond|at least|at most|up to|exceed\w*|reach\w*)"
     rf"|\bfrom(?={MONEY} {NUMBER}(?: \w+)? (?:on|up)))\s+{MONEY}(?P<after>{NUMBER})"
-    rf"|(?P<before>{NUMBER})(?: \w+)? or (?:more|less|fewer|above|over|below|under|lower|higher)\b",
+    rf"|(?<![\d.,])(?P<before>{NUMBER})(?: \w+)?"
+    r" or (?:more|less|fewer|above|over|below|under|lower|higher)\b",
     re.I,
 )
 """A comparison with a number, on which something may depend."""
