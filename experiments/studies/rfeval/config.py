@@ -201,9 +201,10 @@ class RFEvalConfig(FolderConfig):
             for section, name in (("model", "name"), ("inside", "model"))
         )
         if of_model and not of_inside and inside.get("model"):
-            names = model.get("name") or []
-            here = [n for n in as_several(names) if not str(n).startswith(API)]
-            return values | {"inside": inside | {"model": here}}
+            names = as_several(model.get("name") or [])
+            if isinstance(names, list):  # what is no name at all is refused as model.name
+                here = [n for n in names if not str(n).startswith(API)]
+                return values | {"inside": inside | {"model": here}}
         return values
 
     @model_validator(mode="after")
