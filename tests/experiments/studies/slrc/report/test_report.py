@@ -181,8 +181,8 @@ def test_a_run_that_leaves_most_items_out_says_so_first(tmp_path, page, capsys):
     cut = [trace_record(sentiment_sample(i), "reasoning_unclosed") for i in range(20, 90)]
     run_dir = write_run(tmp_path / "run", RUN + cut)
     text = Page(write_report(run_dir).read_text("utf-8")).text
-    said = [x for x in capsys.readouterr().err.splitlines() if x.startswith("warning: ")]
-    warning, glance = said
+    err = capsys.readouterr().err.splitlines()
+    warning, glance = (line for line in err if line.startswith("warning: "))
     assert "a glance, not a reading" in glance
     said = warning.removeprefix("warning: ")
     assert "traces are left out before anything is measured (70: reasoning never ended)" in said
