@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from faithscope.experiments.analysis.axes import legend_above, sheet, width
+from faithscope.experiments.analysis.axes import Sheet, legend_above, of_width, sheet, width
 from faithscope.experiments.analysis.charts import dot_rows, dots_by, field, panels, scale_of_ranks
 from faithscope.experiments.analysis.colours import AMBER, BLUE, FAMILY, GREY, MISSING, SIGN, Style
 from faithscope.experiments.analysis.comparison.agreement import clustered
@@ -52,29 +53,9 @@ def heat_map(agreement: pd.DataFrame) -> Picture:
             [(a, b, rho[i, j]) for i, a in enumerate(names) for j, b in enumerate(names)],
             columns=list(data.columns),
         )
-        text = decimal if len(names) <= MOST_MEASURES // 4 else None
-        # Names must leave room for squares, and these for what is in them. Of names that would take
-        # more than the squares, those across are numbers, which stand beside the names down.
-        square = 0.24 if text else 0.1
-        squares, letters = 0.43 + square * len(names), LETTER * max(map(len, names))
-        down = across = list(names)
-        long = high = squares + letters
-        if letters > max(squares, 1.3) or long > width():
-            longest = max(12, int((width() - 0.43 - (square - 0.015) * len(names)) / LETTER) - 4)
-            across = [str(k) for k in range(1, len(names) + 1)]
-            down = [f"{middle_cut(n, longest)}  {k}" for n, k in zip(names, across, strict=True)]
-            long, high = min(width(), squares + LETTER * (4 + longest)), squares + LETTER * 4
-        figure = sheet(max(1.7, high) + BAR, max(2.4, long))
-        field(
-            *(figure.subplots(), rho, down, across),
-            limits=(-1, 1),
-            stops=SIGN,
-            missing=MISSING,
-            text=text,
-            fontsize=6,
-            rotation=90,
-        )
-        scale_of_ranks(figure)
+        few = len(names) <= MOST_MEASURES // 4
+        with nullcontext() if few else of_width("page"):  # names alone would fill a column
+            figure = _map_of(names, rho, decimal if few else None)
     return Picture(
         "agreement",
         "Which measures say the same",
@@ -86,6 +67,32 @@ def heat_map(agreement: pd.DataFrame) -> Picture:
         figure,
         "No two measures have enough traces in common.",
     )
+
+
+def _map_of(names: Sequence[str], rho: np.ndarray, text: Callable[[float], str] | None) -> Sheet:
+    # Names must leave room for squares, and these for what is in them. Of names that would take
+    # more than the squares, those across are numbers, which stand beside the names down.
+    square = 0.24 if text else 0.1
+    squares, letters = 0.43 + square * len(names), LETTER * max(map(len, names))
+    down = across = list(names)
+    long = high = squares + letters
+    if letters > max(squares, 1.3) or long > width():
+        longest = max(12, int((width() - 0.43 - (square - 0.015) * len(names)) / LETTER) - 4)
+        across = [str(k) for k in range(1, len(names) + 1)]
+        down = [f"{middle_cut(n, longest)}  {k}" for n, k in zip(names, across, strict=True)]
+        long, high = min(width(), squares + LETTER * (4 + longest)), squares + LETTER * 4
+    figure = sheet(max(1.7, high) + BAR, max(2.4, long))
+    field(
+        *(figure.subplots(), rho, down, across),
+        limits=(-1, 1),
+        stops=SIGN,
+        missing=MISSING,
+        text=text,
+        fontsize=6,
+        rotation=90,
+    )
+    scale_of_ranks(figure)
+    return figure
 
 
 def _within(agreement: pd.DataFrame) -> Picture:
