@@ -784,8 +784,8 @@ def _programs_of(question: str, reasoning: str, answer: str) -> list[Program]:
 
 def _idle(programs: Sequence[Program], reasoning: str) -> bool:
     """Whether the text computes something that nothing needs: what it makes of it may stand in
-    words. Its last result needs no use, nor does a check that ends in a number of the question, or
-    a way that the text says it does not go by."""
+    words. Its last result needs no use, nor does one that is said again, a check that ends in a
+    number of the question, or a way that the text says it does not go by."""
     operations = programs[0].operations
     used = {
         leaf.at
@@ -797,6 +797,7 @@ def _idle(programs: Sequence[Program], reasoning: str) -> bool:
     }
     needed = {one.answer for one in programs}
     needed |= {a + b * x.value for x in programs[0].inputs for a, b in forms_of(x)}
+    needed |= {operations[i].result for i in used}  # said again
     left = [
         i
         for i, one in enumerate(operations[:-1])
