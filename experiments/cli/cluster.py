@@ -126,6 +126,8 @@ def submit(
         if forecast.says_something:
             for line in forecast.lines():
                 say(f"note: {line}")
+        for line in handling.idle(whole, shards):
+            say(f"note: {line}")
     submitter = handling.submit(whole, shards, settings, gpus, workers, dry_run)
     return _submitted(submitter, dry_run, wait)
 

@@ -155,13 +155,15 @@ class RunPlan(ABC, Generic[C, Item]):
             default=0,
         )
 
-    def of(self, model: str) -> list[Item]:
-        """The items of one model."""
-        return [i for i in self.items if i.model == model]
+    def of_model(self) -> dict[str, list[Item]]:
+        """Model -> its items."""
+        models = dict.fromkeys(i.model for i in self.items)
+        return {model: [i for i in self.items if i.model == model] for model in models}
 
     def batches(self, models: Iterable[str], shard: Shard) -> dict[str, list[list[Item]]]:
         """Model -> batches of its items that belong to a shard."""
-        return {model: shard.mine(self.of(model), self.batch_size) for model in models}
+        dealt = shard.deal(self.of_model(), self.batch_size)
+        return {model: dealt.get(model, []) for model in models}
 
     def stored(self) -> StoredPlan:
         """The part of the plan that is kept in the run folder."""

@@ -112,13 +112,20 @@ class StoredPlan:
 
     def part(self, shard: Shard) -> list[StoredItem]:
         """The items of one shard."""
-        return [
-            item
-            for model, items in self.of_model.items()
-            if shard.model in (None, model)
-            for batch in shard.mine(items, self.batch_size)
-            for item in batch
-        ]
+        dealt = shard.deal(self.of_model, self.batch_size).values()
+        return [item for batches in dealt for batch in batches for item in batch]
+
+    def idle(self, shard: Shard) -> str:
+        """A sentence on shards, of as many as this one is of, that have no items; else empty."""
+        own = [len(items) for m, items in self.of_model.items() if shard.model in (None, m)]
+        if not 0 < (n := sum(-(-items // self.batch_size) for items in own)) < shard.of:
+            return ""
+        batches = "is one batch" if n == 1 else f"are {n} batches"
+        return (
+            f"of {shard.of} shards those from {n + 1} on do nothing: items are shared out in whole "
+            f"batches of batch_size, {self.batch_size}, and there {batches} of "
+            f"{shard.model or 'the run'}; take {n} shard{'s' * (n > 1)}, or a smaller batch_size"
+        )
 
     def difference(self, other: StoredPlan) -> str:
         """Clause on the first item in which another plan differs from this one."""
@@ -312,16 +319,19 @@ class Shard:
         """Whether the shard is the whole run."""
         return self == Shard()
 
-    def mine(self, items: Sequence[T], batch_size: int) -> list[list[T]]:
-        """The batches of this shard.
+    def deal(self, of_model: Mapping[str, Sequence[T]], size: int) -> dict[str, list[list[T]]]:
+        """Model -> the batches of this shard, of all items of a run by model.
 
-        Batches are cut from the list of all items, so neither a resume nor another number of shards
-        changes which items are generated together.
+        Neither a resume nor another number of shards changes which items are generated together.
+        Batches are dealt out in turn over all models, so that many small ones occupy all shards.
         """
-        if self.model is not None:
-            items = [item for item in items if item.model == self.model]
-        starts = range(0, len(items), batch_size)[self.index :: self.of]
-        return [list(items[i : i + batch_size]) for i in starts]
+        n, dealt = 0, dict[str, list[list[T]]]()
+        for model, items in of_model.items():
+            if self.model in (None, model):
+                batches = [list(items[i : i + size]) for i in range(0, len(items), size)]
+                dealt[model] = [b for i, b in enumerate(batches, n) if i % self.of == self.index]
+                n += len(batches)
+        return dealt
 
 
 def cut_again(batches: Mapping[str, Sequence[Sequence[T]]], size: int) -> list[list[T]]:

@@ -166,14 +166,15 @@ def work_through(
 
 
 def _gone_on_with(whole: AnyPlan, index: Index, shard: Shard) -> str:
-    """`12 of 30 items are done; going on with 18`, of the items of a shard; empty where none of
-    their units is stored, or nothing is left."""
+    """`12 of 30 items are done; going on with 18`, or why a shard has none; else empty."""
     items = whole.stored().part(shard)
     left = [item for item in items if not planfile.is_finished(index, item)]
+    study = study_of(whole.config.model_dump(mode="json"))
+    if not items and not study.reads_runs:
+        return whole.stored().idle(shard)
     begun = any(index.is_done(i.key(stage), unit) for i in items for stage, unit in i.units.items())
     if not begun or not left:
         return ""
-    study = study_of(whole.config.model_dump(mode="json"))
     what = "sources" if study.reads_runs else study.unit
     before = f"{whole.prepares}: " * bool(whole.prepares)
     failed = sum(bool(planfile.failures(index, item)) for item in left)

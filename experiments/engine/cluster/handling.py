@@ -29,6 +29,7 @@ from faithscope.experiments.engine.cluster.state import (
     to_resubmit,
 )
 from faithscope.experiments.engine.folder import stored_config
+from faithscope.experiments.engine.planfile import Shard
 from faithscope.experiments.engine.run import AnyPlan
 from faithscope.experiments.files import StoreError, make_folder, write_atomically
 from faithscope.interp.errors import UserError
@@ -80,6 +81,15 @@ def submit(
                 f"{error}; the jobs {', '.join(handed_in)}, which Slurm had taken, were cancelled"
             ) from error
     return submitter
+
+
+def idle(whole: AnyPlan, shards: int) -> list[str]:
+    """Sentences on shards that will have no items, a model each."""
+    if whole.prepares or study_of(whole.config.model_dump(mode="json")).reads_runs:
+        return []
+    planned = whole.stored()
+    lines = (planned.idle(Shard(of=shards, model=model)) for model in planned.of_model)
+    return [line for line in lines if line]
 
 
 def _alone(run_dir: Path) -> Lock:

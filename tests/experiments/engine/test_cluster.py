@@ -426,10 +426,30 @@ def test_processes_share_a_shard_and_the_gpus(monkeypatch: pytest.MonkeyPatch) -
         gpu_groups(None, 1)
     parts = shares(Shard(2, 8, "m"), 2)
     assert [part.worker for part in parts] == ["3of16@m", "11of16@m"]
-    items = [planfile.StoredItem("m", "t", str(i), {}) for i in range(100)]
-    whole = [batch for part in parts for batch in part.mine(items, 3)]
-    assert sorted(whole, key=lambda b: int(b[0].item)) == Shard(2, 8, "m").mine(items, 3)
+    items = {"m": [planfile.StoredItem("m", "t", str(i), {}) for i in range(100)]}
+    whole = [batch for part in parts for batch in part.deal(items, 3)["m"]]
+    assert sorted(whole, key=lambda b: int(b[0].item)) == Shard(2, 8, "m").deal(items, 3)["m"]
     assert parse_shard("3/8", "m") == Shard(2, 8, "m")
+
+
+def test_models_of_one_batch_each_are_shared_out_over_all_shards() -> None:
+    items = tuple(planfile.StoredItem(m, "t", str(i), {}) for m in "abcde" for i in range(7))
+    planned = planfile.StoredPlan(8, items)
+    parts = [planned.part(Shard(k, 2)) for k in range(2)]
+    assert [sorted({item.model for item in part}) for part in parts] == [[*"ace"], [*"bd"]]
+    assert len(parts[0]) + len(parts[1]) == len(items)
+    assert planned.part(Shard(1, 2, "b")) == [] != planned.part(Shard(0, 2, "b"))
+    assert planned.idle(Shard(of=5)) == ""
+    told = planned.idle(Shard(of=8))
+    assert told.startswith("of 8 shards those from 6 on do nothing: items are shared out in whole ")
+    assert "there are 5 batches of the run; take 5 shards, or a smaller batch_size" in told
+    assert "there is one batch of b; take 1 shard," in planned.idle(Shard(of=2, model="b"))
+
+
+def test_a_shard_without_items_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = config(tmp_path, data={"limit": 2})
+    assert execute(["run", path, "--shard", "7/8"]) == 0
+    assert "of 8 shards those from" in capsys.readouterr().err
 
 
 @pytest.mark.slow
