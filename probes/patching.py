@@ -18,7 +18,7 @@ both runs.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
@@ -93,7 +93,7 @@ def _calls(size: Size, settings: PatchingSettings) -> int:
     reads_labels=True,
     follows_answer=True,
     calls=_calls,
-    version=2,
+    version=3,
 )
 def patching(
     model: Model, trace: Trace, asking: Asking, settings: PatchingSettings
@@ -102,6 +102,7 @@ def patching(
 
     Lists have a value per counted step:
 
+        share           greatest part of `difference` that a patch of one layer moves
         difference      log-odds (nats) of the chain's answer (`answer`), real minus corrupted;
                         `forced_difference`, of the forced choice (`probes.reference_answer`)
         not_patched     why a step was not: `not_corruptible`, `not_writable`, `length_differs`
@@ -220,6 +221,7 @@ def patching(
             place=place,
             site=site,
             direction=direction,
+            share=_greatest(moved[(place, site, direction), ""], difference[""]),
             moved=[
                 None if np.isnan(x) else rounded(float(x))
                 for x in moved[(place, site, direction), ""].flat
@@ -228,6 +230,19 @@ def patching(
             **added_costs(costs),
         )
         for place, site, direction in kinds
+    ]
+
+
+def _greatest(moved: np.ndarray, difference: Sequence[float | None]) -> list[float | None]:
+    """Per step the greatest share of its difference that a patch of one layer moves; None where it
+    was not patched.
+
+    Args:
+        moved: (layers, steps), NaN where a step was not patched.
+    """
+    return [
+        rounded(float(np.nanmax(of / by))) if by and not np.isnan(of).all() else None
+        for of, by in zip(moved.T, difference, strict=True)
     ]
 
 
