@@ -93,3 +93,17 @@ def test_a_long_table_opens_on_demand_and_an_empty_one_is_not_shown(tmp_path: Pa
     assert "The first 40 of 300 rows; all are in tables/long.csv." in text
     assert "Nothing to show of: Two (nothing was asked: --set x=1)." in text
     assert "<h3>Title" not in text
+
+
+def test_of_many_warnings_the_first_three_are_open(tmp_path: Path) -> None:
+    def folded(n: int) -> tuple[int, str]:
+        warnings = [f"Fault {i}." for i in range(n)]
+        text = rendered(Page(tmp_path, "?", "Lead.", [], {}, {}, {}, warnings=warnings), "run", [])
+        head = text[: text.index("</header>")]
+        assert head.count("Fault ") == n
+        return head.split("<details")[0].count("Fault "), head
+
+    assert folded(4)[0] == 4
+    shown, head = folded(6)
+    assert shown == 3
+    assert "3 more warnings</summary>" in head
