@@ -13,6 +13,8 @@ from typing import Any
 
 import matplotlib as mpl
 import pandas as pd
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 
@@ -106,6 +108,7 @@ def save(picture: Picture, folder: Path) -> None:
             figure.savefig(png, format="png", dpi=300, metadata={"Software": None})
             nobody = {"CreationDate": None, "Producer": None, "Creator": None}
             figure.savefig(pdf, format="pdf", dpi=300, metadata=nobody)
+            FigureCanvasAgg(figure)  # without the raster, which the figure would keep
         write_atomically(folder / f"{name}.png", png.getvalue())
         write_atomically(folder / f"{name}.pdf", pdf.getvalue())
     write_atomically(folder / f"{picture.name}.csv", to_csv(picture.data))
@@ -127,12 +130,14 @@ def _lay_out(figure: Figure) -> None:
 
 @contextmanager
 def _fine(figure: Figure) -> Iterator[None]:
-    """A context in which letters are as wide as in drawings of lines: the pixels of a coarse raster
-    round their widths."""
+    """A context in which letters are as wide as in drawings of lines: the pixels of a raster round
+    their widths, and one of a tall figure would take half a gigabyte."""
     coarse = figure.get_dpi()
-    figure.set_dpi(720)
+    FigureCanvasSVG(figure)
+    figure.set_dpi(72)
     yield
     figure.set_dpi(coarse)
+    FigureCanvasAgg(figure)
 
 
 def _whole(figure: Figure) -> Bbox:
