@@ -182,7 +182,7 @@ def layer_by_step(ax: Axes, table: pd.DataFrame) -> Axes:
     """Heat map of the share restored, by layer (upwards) and place of the step."""
     grid = table.pivot_table(index="layer", columns="position", values="share", dropna=False)
     shares = np.clip(grid.to_numpy(dtype=float), -1, 1)
-    look: dict[str, Any] = {"cmap": colour_map(SIGN), "vmin": -1, "vmax": 1, "rasterized": True}
+    look: dict[str, Any] = {"cmap": colour_map(SIGN), "vmin": -1, "vmax": 1}
     ax.imshow(shares, origin="lower", aspect="auto", **look)
     ax.set_xticks(range(len(grid.columns)), [decimal(p, 1) for p in grid.columns])
     ax.set_yticks(range(len(grid.index)), [str(layer) for layer in grid.index])
