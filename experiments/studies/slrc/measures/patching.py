@@ -212,7 +212,7 @@ def _drawn(data: pd.DataFrame) -> Figure:
             ax.tick_params(labelleft=False)
     for ax, kind in zip(axes[0], kinds, strict=True):
         ax.set_title(f"{kind[0]}'s tokens, {_SITE_NAMES[kind[1]]}")
-    bar = {"aspect": 40, "pad": 0.01, "ticks": [-1, 0, 1]}
+    bar = {"aspect": 40 * len(pairs), "pad": 0.01, "ticks": [-1, 0, 1]}
     figure.colorbar(shown.images[0], ax=axes.ravel().tolist(), label="share restored", **bar)
     figure.supxlabel(PLACE)
     fold_titles(figure, len(kinds))
