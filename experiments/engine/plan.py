@@ -155,14 +155,14 @@ class RunPlan(ABC, Generic[C, Item]):
             default=0,
         )
 
-    def of_model(self) -> dict[str, list[Item]]:
-        """Model -> its items."""
-        models = dict.fromkeys(i.model for i in self.items)
-        return {model: [i for i in self.items if i.model == model] for model in models}
+    def of(self, model: str) -> list[Item]:
+        """The items of one model."""
+        return [i for i in self.items if i.model == model]
 
     def batches(self, models: Iterable[str], shard: Shard) -> dict[str, list[list[Item]]]:
         """Model -> batches of its items that belong to a shard."""
-        dealt = shard.deal(self.of_model(), self.batch_size)
+        every = {model: self.of(model) for model in dict.fromkeys(i.model for i in self.items)}
+        dealt = shard.deal(every, self.batch_size)
         return {model: dealt.get(model, []) for model in models}
 
     def stored(self) -> StoredPlan:

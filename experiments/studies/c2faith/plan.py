@@ -74,8 +74,7 @@ class C2Plan(RunPlan[C2FaithConfig, Judged | Inside]):
             who: those that are asked, at the head of the table of spending.
         """
         chains = self.benchmark.made_of["chains"]["n"]
-        of = self.of_model()
-        items = {m: [i for i in of.get(m, ()) if isinstance(i, Judged)] for m in self.config.models}
+        items = {m: [i for i in self.of(m) if isinstance(i, Judged)] for m in self.config.models}
         asks = self.judging.pending(index, items)
         scored = self.judging.pending(index, items, "scored")
         return [
