@@ -296,7 +296,7 @@ def test_two_shards_and_a_merge_give_the_tables_of_one_process(
     assert (
         "stopped: source judged: reads all of behaviour, of which other" in capfd.readouterr().err
     )
-    assert "behaviour: part 2/2 lacks 4 of 4 items" in refused("merge", folder)
+    assert "behaviour: part 2/2 lacks 5 of 5 items" in refused("merge", folder)
     assert shard(2) == 0
     gaps = refused("merge", folder)
     assert "judged: part 1/2 lacks" in gaps
