@@ -115,8 +115,8 @@ def test_open_and_closed_models_stand_in_one_table(
     )
     loaded = load_config(path)
     assert any("without attention" in note for note in loaded.notes)
-    outcome = run(loaded, WHOLE)
-    assert outcome.failures == outcome.problems == []
+    outcome, other = run(loaded, WHOLE), run(loaded, Shard(1, 2))
+    assert outcome.failures == outcome.problems == other.failures == other.problems == []
     tables = load_run(outcome.run_dir).tables
     slrc = tables["slrc"]
     ways = {(r["model"], r["framing"], r["reading"]) for _, r in slrc.iterrows()}
