@@ -72,7 +72,7 @@ class Attacker:
                 self.held += 1
                 self.most = max(self.most, self.held)
                 try:
-                    if not await self._reply(int(chain), writer):
+                    if not await self._reply(int(chain), reader, writer):
                         break
                 finally:
                     self.held -= 1
@@ -82,11 +82,16 @@ class Attacker:
             self._writers.discard(writer)
             writer.close()
 
-    async def _reply(self, chain: int, writer: asyncio.StreamWriter) -> bool:
+    async def _reply(
+        self, chain: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> bool:
         """Whether the connection goes on."""
         self.asked[chain] += 1
         fault = chain % 20 if self.asked[chain] == 1 else None
-        await asyncio.sleep(3600 if fault == 0 else SECONDS)
+        if fault == 0:
+            await reader.read(1)  # until who asked gives up
+            return False
+        await asyncio.sleep(SECONDS)
         good = completion(VERDICT)
         whole = {
             1: sent(429, b"{}", BURST),

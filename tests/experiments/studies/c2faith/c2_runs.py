@@ -79,8 +79,8 @@ def config(folder: Path, judge: dict[str, Any], **changes: Any) -> Path:
 
 
 def unshown(path: Path, *overrides: str) -> Outcome:
-    """Runs what a config asks for without tables, figures and page: all of it is one batch of the
-    first of two parts."""
+    """Runs what a config asks of one model without tables, figures and page: all of it is one batch
+    of the first of two parts."""
     return run(load_config(path, ["judge.batch_size=99", *overrides]), Shard(0, 2))
 
 

@@ -157,8 +157,8 @@ class TestBehindAnApi:
     ) -> None:
         more = {"forms": "c2_coverage", "spend": {"max_calls": 1}}
         path = self.judged(tmp_path, server, **more)
-        models = [f"judge.model=[api:openai/gpt-4.1, {model}, api:openai/gpt-4o]"]
-        ended = unshown(path, *models)
+        models = f"judge.model=[api:openai/gpt-4.1, {model}, api:openai/gpt-4o]"
+        ended = run(load_config(path, [models]))
         assert sum(server.seen.values()) == 1
         assert "model 'openai/gpt-4.1'" in ended.stopped
         assert "model 'openai/gpt-4o'" in ended.stopped
