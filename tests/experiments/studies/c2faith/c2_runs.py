@@ -78,10 +78,14 @@ def config(folder: Path, judge: dict[str, Any], **changes: Any) -> Path:
     return write_yaml(folder / f"{(values | changes)['name']}.yaml", values | changes)
 
 
-def unshown(path: Path, *overrides: str) -> Outcome:
-    """Runs what a config asks of one model without tables, figures and page: all of it is one batch
-    of the first of two parts."""
-    return run(load_config(path, ["judge.batch_size=99", *overrides]), Shard(0, 2))
+def unshown(path: Path, *overrides: str, parts: int = 1) -> Outcome:
+    """Runs what a config asks without tables, figures and page; returns the last part's outcome.
+
+    Args:
+        parts: number of models, each of whose items are one batch and a part.
+    """
+    loaded = load_config(path, ["judge.batch_size=99", *overrides])
+    return [run(loaded, Shard(k, 1 + parts)) for k in range(parts)][-1]
 
 
 def tables(run_dir: Path) -> dict[str, bytes]:

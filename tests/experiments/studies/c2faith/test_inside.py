@@ -109,7 +109,7 @@ def test_chains_that_state_no_answer_are_accounted_for(tmp_path: Path, model: st
         forms="c2_coverage",
         internals={"model": model, "signals": ["surprisal", "answer_tracing", "necessity"]},
     )
-    found = results(load_run(unshown(path).run_dir))
+    found = results(load_run(unshown(path, parts=2).run_dir))
     counted = found.tables["exclusions"].set_index("stage")
     assert counted["reason"].to_dict() == {
         "c2_internals.answer_tracing": "no_stated_answer",
@@ -126,7 +126,7 @@ def test_chains_that_state_no_answer_are_accounted_for(tmp_path: Path, model: st
         forms="c2_coverage",
         internals={"model": model, "signals": ["surprisal", "necessity"]},
     )
-    counted = results(load_run(unshown(unwanted).run_dir)).tables["exclusions"]
+    counted = results(load_run(unshown(unwanted, parts=2).run_dir)).tables["exclusions"]
     assert counted["stage"].tolist() == ["c2_internals.necessity"]
 
 
