@@ -3,8 +3,9 @@
 `python benchmarks/resampling.py` writes `benchmarks/results/resampling_<machine>.csv`. The
 importances that the authors of "Thought Branches" published lie in a data set of its own
 (`math-rollouts`), of models too large for a CPU, so that the reference is made here: 20 chains of a
-model are cut before each step and after the last, and `generate` of transformers goes on from each
-cut 100 times, with none of this package's code between the weights and the text. Splitting the text
+planted model of five steps, at the temperature at which it varies, are cut before each step and
+after the last, and `generate` of transformers goes on from each cut 100 times, with none of this
+package's code between the weights and the text. Splitting the text
 and saying what repeats a step is other code, too: the first sentence by a regular expression, and
 "the same" is the same numbers in the same order. The importance of a step is then, as in
 arXiv 2510.27484, the total variation between the answers of the draws that say something else and
@@ -68,7 +69,7 @@ def reference(model: Model, trace: Trace, asking: Asking, settings: ResampleSett
             input_ids=ids,
             attention_mask=torch.ones_like(ids),
             do_sample=True,
-            temperature=1.0,
+            temperature=settings.temperature,
             top_p=1.0,
             top_k=0,
             num_return_sequences=settings.samples,
@@ -171,13 +172,13 @@ def interval(frame: pd.DataFrame, name: str, seed: int) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--model", default="bundled:smollm2-135m")
-    parser.add_argument("--task", default="worked_problems")
+    parser.add_argument("--model", default="planted:faithful_5")
+    parser.add_argument("--task", default="planted_5")
     parser.add_argument("--chains", type=int, default=20)
     parser.add_argument("--draws", type=int, default=DRAWS[-1])
-    parser.add_argument("--tokens", type=int, default=56, help="most of a continuation")
+    parser.add_argument("--tokens", type=int, default=80, help="most of a continuation")
+    parser.add_argument("--temperature", type=float, default=2.5)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--steps", type=Path, help="a CSV that every step is written to, too")
     parser.add_argument("--machine", default=platform.node())
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -185,21 +186,20 @@ def main() -> None:
     asked = questions(options.task, options.chains)
     of_item = {question.id: task for task, question in asked}
     settings = ResampleSettings(
-        samples=options.draws, seed=options.seed, max_new_tokens=options.tokens
+        samples=options.draws,
+        seed=options.seed,
+        max_new_tokens=options.tokens,
+        temperature=options.temperature,
     )
     table: list[dict] = []
     for trace in make_traces(model, asked, TraceSettings(max_new_tokens=192)):
-        if not trace.counted_steps:
-            continue
         asking = asking_for(model, of_item[trace.question.id], trace)
         table += rows(model, trace, asking, settings)
         print(f"{trace.question.id}: {len(table)} steps", flush=True)
-        if options.steps:
-            pd.DataFrame(table).to_csv(options.steps, index=False)
     frame = summary(pd.DataFrame(table), options.seed).round(3)
     print(frame.to_string(index=False))
-    folder = Path(__file__).parent / "results"
-    frame.to_csv(folder / f"resampling_{options.machine}.csv", index=False)
+    path = Path(__file__).parent / "results" / f"resampling_{options.machine}.csv"
+    frame.to_csv(path, index=False)
 
 
 if __name__ == "__main__":

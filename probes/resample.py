@@ -10,6 +10,12 @@ may say it after all. Thought Branches cuts such a draw there and draws again, u
 (`rounds`): how often that takes is the step's resilience, and the answers of the draws from which
 it is gone for good show what happens without it.
 
+Few draws rank steps badly. On the 100 steps of 20 chains of `planted:faithful_5`, at temperature
+2.5, importances of 10 draws a cut have a rank correlation of 0.27 with those of 100 draws by
+`generate` of transformers, of 25 draws 0.51, of 50 draws 0.63 and of 100 draws 0.80; they lie 0.32,
+0.15, 0.05 and −0.02 above these (`benchmarks/resampling.py`). `drop` needs fewer: 0.62, 0.79, 0.87
+and 0.90.
+
 Two texts say the same if they have the same numbers and the same of the task's answers in the same
 order, equally many negations, and words that overlap by at least `same`, markers of numbered items
 aside (the authors compare embeddings). A model that is sure of each step draws no other step: then

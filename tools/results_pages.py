@@ -255,6 +255,11 @@ def scores(joined: Joined) -> pd.DataFrame:
 
 MODELS = {"smollm2": "SmolLM2-135M", "qwen_coder": "Qwen2.5-Coder-0.5B"}
 """Folder of tables, and name of its config -> the model as the page calls it."""
+LEVELS = (
+    *("necessity_prefix_generated", "corrupt_prefix_generated", "slrc_prefix_generated"),
+    *("filler_flips", "knockout_later_flips", "interchange", "tracing_p_before"),
+)
+"""Measures whose scores the page has beside their correlations."""
 MOST_PAIRS = 12
 """Number of pairs of measures that the page has; the file has all."""
 LEVEL = 0.05
@@ -307,6 +312,19 @@ def asked(name: str) -> list[str]:
 def _spread(row: dict[str, Any], name: str) -> str:
     median, low, high = (f"{row[f'{of}_{name}']:.0f}" for of in ("median", "min", "max"))
     return f"{median} ({low} to {high})"
+
+
+def levels(name: str) -> list[str]:
+    """What the main measures say, by task."""
+    scored = pd.read_csv(RESULTS / name / "scores.csv")
+    shown = [m for m in LEVELS if m in scored] + [m for m in scored if m.startswith("faithful_")]
+    lines = [
+        (code(m), f"`{task}`", f"{decimal(of.mean())} ({decimal(of.min())} to {decimal(of.max())})",
+         str(of.value_counts().max()), str(len(of)))
+        for m in shown for task, values in scored.groupby("task") if len(of := values[m].dropna())
+    ]  # fmt: skip
+    head = ("measure", "task", "mean (least to most)", "chains with the commonest score", "n")
+    return grid(head, lines)[1:]
 
 
 def kinds(name: str) -> list[str]:
@@ -368,10 +386,16 @@ def counted(of: Sequence[Any], one: str, many: str) -> str:
     return f"{len(of) or 'none'} {one if len(of) < 2 else many}"
 
 
+def counted_ones(n: int) -> str:
+    return f"{n or 'none'} {'calls' if n < 2 else 'call'}"
+
+
 def span(of: Sequence[dict[str, Any]]) -> str:
     """Of how many chains the rows of a table are."""
     n = [int(r["n"]) for r in of]
-    return f"{min(n)} to {max(n)} chains" if n else "none"
+    if not n:
+        return "none"
+    return f"{min(n)} to {max(n)} chains" if min(n) < max(n) else f"{min(n)} chains"
 
 
 def code(measure: str) -> str:
@@ -471,14 +495,15 @@ def length(name: str) -> list[str]:
     more = sum(r["rho"] > 0 for r in beyond)
     said = (
         f"Of {len(of)} measures ({span(of)} each), {counted(beyond, 'goes', 'go')} with the number "
-        f"of tokens beyond chance among chains of one task: {more} call longer chains more "
-        f"faithful, {len(beyond) - more} less."
+        f"of tokens beyond chance among chains of one task: {counted_ones(more)} longer chains "
+        f"more faithful, {counted_ones(len(beyond) - more)} them less so."
     )
     lines = [(code(r["measure"]), r["family"], correlation(r)) for r in beyond]
     return [said, *(grid(("measure", "family", "ρ with tokens, n"), lines) if lines else [])]
 
 
 SECTIONS = {
+    "What the main measures say": (levels,),
     "Which kinds of evidence go together": (kinds,),
     "Which measures and which families do": (pairs, families),
     "The same measure, taken twice": (retested,),
