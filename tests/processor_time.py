@@ -11,9 +11,9 @@ from __future__ import annotations
 import resource
 import sys
 from collections import defaultdict
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import pytest
 
@@ -38,6 +38,21 @@ def processor_seconds() -> float:
     """Processor time of this process and of those it has waited for."""
     usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+Fixture = TypeVar("Fixture", bound=Callable[..., Any])
+
+
+def dear(fixture: Fixture) -> Fixture:
+    """A shared fixture, below `@pytest.fixture`, whose tests are all slow."""
+    fixture.__dict__["dear"] = True
+    return fixture
+
+
+def uses_dear(item: pytest.Item) -> bool:
+    """Whether a test asks for a fixture that is `dear`, itself or through others."""
+    known = item._fixtureinfo.name2fixturedefs.values() if isinstance(item, pytest.Function) else ()
+    return any(getattr(of.func, "dear", False) for all_of in known for of in all_of)
 
 
 class Clock:
@@ -84,6 +99,13 @@ def judged(item: pytest.Item, seconds: float, imported: int) -> str:
     if seconds > REASONED:
         return f"took {seconds:.1f} s of processor time, and is to be marked slow"
     return ""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if uses_dear(item):
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -234,6 +234,7 @@ def test_every_function_of_a_text_takes_linear_time(part: int) -> None:
     assert slow == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("pattern", "linear"), [("a*b", False), ("(?<!a)a*+b", True)])
 def test_what_is_quadratic_is_told_from_what_is_not(pattern: str, linear: bool) -> None:
     assert (growth(re.compile(pattern).findall, "", "a") <= LIMIT) is linear

@@ -240,10 +240,12 @@ def golden() -> dict[str, Any]:
 
 
 NAMES = list(measures())
+SLOW = {"fur": pytest.mark.slow}
+"""It trains."""
 
 
 @pytest.mark.skipif(DEVICE != "cpu", reason="the numbers are those of a CPU")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [pytest.param(n, marks=SLOW.get(n, ())) for n in NAMES])
 def test_numbers_are_those_of_the_version(name: str) -> None:
     measured = measures()[name]
     known, now = golden().get(name, {}), record_of(measured)

@@ -22,6 +22,7 @@ def folder(undisturbed_of: Callable[[str], Path]) -> Path:
     return undisturbed_of("slrc")
 
 
+@pytest.mark.slow
 def test_kinds_of_evidence_and_planted_truth_stand_in_one_run(folder: Path) -> None:
     tables = load_run(folder).tables
     families = tables["compared_families"][["family", "other_family"]].to_numpy().tolist()
@@ -38,6 +39,7 @@ def test_kinds_of_evidence_and_planted_truth_stand_in_one_run(folder: Path) -> N
     assert "Behaviour, internals and judges compared" in said
 
 
+@pytest.mark.slow
 @pytest.mark.takes("a whole comparison of a run with itself")
 def test_one_run_has_the_numbers_of_a_comparison_of_it(folder: Path, tmp_path: Path) -> None:
     own = load_run(folder).tables

@@ -153,6 +153,7 @@ class HubServer(loopback.Server):
         self.files: dict[str, bytes] = {}
 
 
+@pytest.mark.slow
 def test_a_dataset_is_pushed_as_it_lies_in_the_folder(
     undisturbed_of: Callable[[str], Path],
     tmp_path: Path,

@@ -204,8 +204,9 @@ def test_lists_are_printed_to_standard_output(capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize(
     "command",
     [
-        *("list", "list configs", "list probes", "list prompts", "reproduce list"),
+        *("list", "list configs", "list probes", "list prompts"),
         *("docs", "docs cue", "--help"),
+        pytest.param("reproduce list", marks=pytest.mark.slow),
     ],
 )
 def test_a_narrow_terminal_breaks_lines_between_words(

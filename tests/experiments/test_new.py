@@ -29,6 +29,7 @@ def test_a_new_package_passes_the_tests_that_come_with_it(here: Path, kind: str)
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.takes("pytest is started in another process")
 def test_every_test_of_new_packages_can_be_collected(here: Path) -> None:
     folders = [f"my_{kind}" for kind in KINDS]
@@ -54,6 +55,7 @@ def test_lists_and_runs_know_what_is_installed(here: Path) -> None:
     assert "probes      my_probe\n" in planned.stdout, planned.stderr
 
 
+@pytest.mark.slow
 def test_a_run_says_which_packages_took_part(here: Path) -> None:
     code = "from faithscope.experiments.engine.environment import environment as e; "
     done = python(here, "-c", code + "print(*e()['packages'].items(), sep='\\n')")
@@ -100,6 +102,7 @@ def test_a_package_that_cannot_be_loaded_stops_what_uses_it(
     assert f"pip uninstall my-{kind}" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.takes("each package is imported in another process")
 @pytest.mark.parametrize(
     "breaks",

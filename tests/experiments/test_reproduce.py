@@ -214,6 +214,7 @@ def test_all_writes_every_table_and_a_page_that_counts_what_was_not_measured(
     assert said_by("reproduce", "all", "--from", str(runs)).code == 0, "reproduced/ is no run"
 
 
+@pytest.mark.slow
 def test_a_table_whose_config_is_of_another_study_is_carried_out(tmp_path: Path) -> None:
     small = (
         *("model.name=planted:mixture_50", "tasks=planted", "methods=[cosr]", "updates=1"),

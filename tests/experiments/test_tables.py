@@ -9,6 +9,7 @@ from importlib.util import find_spec
 import pandas as pd
 import pytest
 from every_table import every_table, filled_tables
+from processor_time import dear
 
 from faithscope.experiments.analysis.columns import SHARED, Column
 from faithscope.experiments.analysis.tables import Table
@@ -24,11 +25,13 @@ Tables = dict[str, dict[str, pd.DataFrame]]
 
 
 @pytest.fixture(scope="module")
+@dear
 def empty() -> Tables:
     return every_table()
 
 
 @pytest.fixture(scope="module")
+@dear
 def filled() -> Tables:
     return filled_tables()
 

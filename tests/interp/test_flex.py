@@ -91,6 +91,7 @@ def test_blocks_without_knockouts_are_those_of_the_mask(
         assert {i for i, block in enumerate(blocks) if block.any()} <= {*partial, *full}
 
 
+@pytest.mark.slow
 @pytest.mark.in_time(1)
 @pytest.mark.parametrize("reach", [EVERYTHING, Reach(window=70)], ids=str)
 def test_other_packs_and_knockouts_compile_nothing_anew(reach: Reach):

@@ -77,6 +77,7 @@ def test_titles_of_panels_are_folded_where_they_are_wider(form: str) -> None:
         assert re.sub(r"\s", "", ax.get_title()) == name.replace(" ", "")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WIDTHS)
 @pytest.mark.parametrize("form", ["dot_rows", "panels"])
 def test_a_figure_has_the_width_and_letters_of_a_paper(name: str, form: str) -> None:

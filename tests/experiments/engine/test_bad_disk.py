@@ -39,6 +39,7 @@ def small_disk(folder: Path) -> Iterator[Path]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.takes("a run that is cut short and done again")
 @pytest.mark.in_time(1)
 @pytest.mark.parametrize("left", [24_000, 400_000], ids=["records", "outputs"])

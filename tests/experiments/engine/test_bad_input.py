@@ -68,6 +68,7 @@ def test_thinking_asked_of_a_model_without_a_chat_template(tmp_path: Path) -> No
     assert "leave thinking unset" in line
 
 
+@pytest.mark.slow
 @pytest.mark.takes("a run with its outputs")
 def test_a_model_that_cannot_be_used_does_not_cost_the_others(
     tmp_path: Path, finished: dict[str, bytes]

@@ -67,6 +67,7 @@ def table(run_dir: Path, name: str) -> pd.DataFrame:
     return pd.read_csv(run_dir / "tables" / f"{name}.csv")
 
 
+@pytest.mark.slow
 @pytest.mark.takes("a run with its outputs")
 def test_a_closed_model_is_measured_from_outside(tmp_path: Path, server: FaultServer) -> None:
     """The model copies its answer from the last equation, so only the last step is necessary and

@@ -25,6 +25,7 @@ sys.exit(code)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.takes("a process of its own judges and writes a report")
 def test_a_run_of_judges_behind_apis_imports_neither_torch_nor_transformers(
     tmp_path: Path,

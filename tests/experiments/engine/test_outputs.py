@@ -59,6 +59,7 @@ def tables(config: Path) -> dict[str, bytes]:
     return {p.name: p.read_bytes() for p in (config.parent / "small" / "tables").iterdir()}
 
 
+@pytest.mark.slow
 def test_it_says_so_and_loads_neither_torch_nor_what_outputs_are_made_with(config: Path):
     before = sorted((p, p.stat().st_mtime_ns) for p in config.parent.rglob("*.*"))
     ended = subprocess.run(

@@ -185,6 +185,7 @@ def test_branches_are_not_promised_of_what_is_left_out(
     assert whole.split()[-2:] == ["0", "0"]
 
 
+@pytest.mark.slow
 @pytest.mark.takes("a run with its outputs")
 def test_the_forecast_is_what_the_run_then_does(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

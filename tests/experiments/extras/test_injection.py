@@ -16,6 +16,7 @@ import yaml
 from c2_runs import shown
 from fault_server import KEY, FaultServer, says
 from injected_pairs import frame
+from processor_time import dear
 
 import faithscope
 from faithscope.experiments.analysis.picture import save, svg
@@ -259,6 +260,7 @@ class TestBehindAnApi:
     KINDS = ("neutral", "command", "forged_reply")
 
     @pytest.fixture(scope="class")
+    @dear
     def run_dir(self, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         """Three chains judged by one that obeys, one that does not, one that loses its form."""
         pytest.importorskip("inspect_ai", reason="needs the extra: pip install 'faithscope[judge]'")

@@ -172,6 +172,7 @@ def test_asks_are_counted_apart_where_their_caller_has_a_transcript(
     copy_context().run(called_within_an_evaluation)
 
 
+@pytest.mark.slow
 def test_only_what_the_server_refused_or_never_got_costs_nothing(
     server: FaultServer, tmp_path: Path
 ) -> None:

@@ -29,6 +29,7 @@ def model() -> Any:
     return faithscope.load("bundled:smollm2-135m", verify_model=False)
 
 
+@pytest.mark.slow
 @pytest.mark.takes("a bundled model, which paraphrases and reads")
 def test_probes_take_given_mistakes_and_paraphrases(model: Any, tmp_path: Path) -> None:
     path = write_rows(tmp_path / "chains.jsonl", CHAIN)

@@ -12,6 +12,7 @@ import pytest
 from c2_frames import MUTE, NAMES, made_up
 from figure_fit import drawing_problems, texts_of
 from matplotlib.figure import Figure
+from processor_time import dear
 
 from faithscope.experiments.analysis.picture import Picture, save, svg
 from faithscope.experiments.analysis.tidy import rows, where
@@ -48,6 +49,7 @@ def drawn(frames: Frames) -> dict[str, Picture]:
 
 
 @pytest.fixture(scope="module")
+@dear
 def three() -> dict[str, Picture]:
     return drawn(made_up(3, 20, mute=True))
 

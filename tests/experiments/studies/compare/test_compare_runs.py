@@ -12,6 +12,7 @@ import pytest
 import yaml
 from bad_input import refused
 from pages import faults
+from processor_time import dear
 from run_files import write_yaml
 
 import faithscope
@@ -45,6 +46,7 @@ def made(folder: Path, **values: Any) -> Path:
 
 
 @pytest.fixture(scope="module")
+@dear
 def both(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A comparison that one command made from nothing."""
     folder = tmp_path_factory.mktemp("compare")

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import pandas as pd
 import pytest
 from figure_fit import drawing_problems, texts_of
+from processor_time import dear
 from rf_frames import frame, judged, models_of, tables_of
 from rf_made_up import CELLS, NAMES, REGIMES, made_tables, made_up
 
@@ -51,6 +52,7 @@ def absent(found: Mapping[str, Picture]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
+@dear
 def of_four() -> dict[str, pd.DataFrame]:
     observed = made_up(NAMES[6:10], n=5, readers=("api:o3", "bundled:small"))
     return made_tables({**observed, "models": models_of(REGIMES)}, 20)

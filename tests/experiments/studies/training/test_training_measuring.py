@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import pytest
 import yaml
+from processor_time import dear
 
 import faithscope
 from faithscope.experiments.cli import execute
@@ -57,6 +58,7 @@ def training(folder: Path, **values: Any) -> Path:
 
 
 @pytest.fixture(scope="module")
+@dear
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A training that is measured afterwards, on questions some of which it was trained on."""
     folder = tmp_path_factory.mktemp("measured")

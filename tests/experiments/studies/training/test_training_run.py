@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 import torch
 import yaml
+from processor_time import dear
 from safetensors.torch import load_file
 
 import faithscope
@@ -80,6 +81,7 @@ def ended_run(folder: Path, **values: Any) -> Path:
 
 
 @pytest.fixture(scope="module")
+@dear
 def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of two steps of every objective."""
     return ended_run(tmp_path_factory.mktemp("every"), methods=list(METHODS), updates=2)
@@ -215,6 +217,7 @@ def test_a_torn_state_is_done_again(tmp_path, monkeypatch):
     assert not run(torn, UNSHOWN).failures
 
 
+@pytest.mark.slow
 def test_a_training_that_fails_ends_no_other(tmp_path, monkeypatch):
     update = loop.Training.update
 

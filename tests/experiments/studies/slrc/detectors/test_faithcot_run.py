@@ -11,6 +11,7 @@ from pathlib import Path
 import faithcot_runs
 import pandas as pd
 import pytest
+from processor_time import dear
 from sklearn.metrics import cohen_kappa_score, roc_auc_score
 
 from faithscope import load_run
@@ -26,6 +27,7 @@ N = 6
 
 
 @pytest.fixture(scope="module")
+@dear
 def run_dir(tmp_path_factory: pytest.TempPathFactory, plain: str) -> Path:
     folder = tmp_path_factory.mktemp("faithcot")
     path = faithcot_runs.config(folder, plain, plain, N)
