@@ -61,11 +61,12 @@ Found = tuple[str, str | None]
 def reference(model: Model, trace: Trace, asking: Asking, settings: ResampleSettings) -> list[Any]:
     """For each cut its continuations (`Found`)."""
     torch.manual_seed(settings.seed)
+    hf: Any = model.hf
     cuts = [s.tokens[0] for s in trace.counted_steps] + [len(trace.reasoning_ids)]
     out = []
     for at in cuts:
         ids = torch.tensor([[*trace.prompt_ids, *trace.reasoning_ids[:at]]])
-        written = model.hf.generate(
+        written = hf.generate(
             input_ids=ids,
             attention_mask=torch.ones_like(ids),
             do_sample=True,
@@ -76,14 +77,14 @@ def reference(model: Model, trace: Trace, asking: Asking, settings: ResampleSett
             max_new_tokens=settings.max_new_tokens,
             pad_token_id=model.tokenizer.eos_token_id,
         )
-        before = model.tokenizer.decode(list(trace.reasoning_ids[:at]))
+        before = str(model.tokenizer.decode(list(trace.reasoning_ids[:at])))
         out.append([_found(model, before, row[ids.shape[1] :], asking) for row in written])
     return out
 
 
 def _found(model: Model, before: str, row: torch.Tensor, asking: Asking) -> Found:
-    text = model.tokenizer.decode(row, skip_special_tokens=True)
-    stopped = bool((row == model.tokenizer.eos_token_id).any())
+    text = str(model.tokenizer.decode(row, skip_special_tokens=True))
+    stopped = model.tokenizer.eos_token_id in row.tolist()
     first = SENTENCE.match(text)
     read = asking.parse_reply or asking.parse
     return (first[1] if first else "", read(before + text) if stopped else None)
@@ -130,7 +131,7 @@ def rows(model: Model, trace: Trace, asking: Asking, settings: ResampleSettings)
     return table
 
 
-def summary(frame: pd.DataFrame, seed: int) -> pd.DataFrame:
+def summary(frame: Any, seed: int) -> pd.DataFrame:
     halves = frame.dropna(subset=["first", "second"])
     table = []
     for n in (k for k in DRAWS if f"importance_{k}" in frame):
@@ -155,16 +156,17 @@ def summary(frame: pd.DataFrame, seed: int) -> pd.DataFrame:
     return pd.DataFrame(table)
 
 
-def rho(a: pd.Series, b: pd.Series) -> float:
-    return float(spearmanr(a, b).statistic)
+def rho(a: Any, b: Any) -> float:
+    found: Any = spearmanr(a, b)
+    return float(found.statistic)
 
 
-def interval(frame: pd.DataFrame, name: str, seed: int) -> tuple[float, float]:
+def interval(frame: Any, name: str, seed: int) -> tuple[float, float]:
     rng = np.random.default_rng(seed)
     of = [g for _, g in frame.groupby("item")]
     values = []
     for _ in range(1000):
-        drawn = pd.concat([of[i] for i in rng.integers(len(of), size=len(of))])
+        drawn: Any = pd.concat([of[i] for i in rng.integers(len(of), size=len(of))])
         values.append(rho(drawn[name], drawn["reference"]))
     low, high = np.nanpercentile(values, [2.5, 97.5])
     return float(low), float(high)
