@@ -386,10 +386,6 @@ def counted(of: Sequence[Any], one: str, many: str) -> str:
     return f"{len(of) or 'none'} {one if len(of) < 2 else many}"
 
 
-def counted_ones(n: int) -> str:
-    return f"{n or 'none'} {'calls' if n < 2 else 'call'}"
-
-
 def span(of: Sequence[dict[str, Any]]) -> str:
     """Of how many chains the rows of a table are."""
     n = [int(r["n"]) for r in of]
@@ -492,11 +488,11 @@ def length(name: str) -> list[str]:
         r for r in _read(name, "length") if r["length"] == "n_tokens" and not math.isnan(r["rho"])
     ]
     beyond = sorted((r for r in of if r["q"] <= LEVEL), key=lambda r: -r["rho"])
-    more = sum(r["rho"] > 0 for r in beyond)
+    more, less = ([r for r in beyond if (r["rho"] > 0) == up] for up in (True, False))
     said = (
         f"Of {len(of)} measures ({span(of)} each), {counted(beyond, 'goes', 'go')} with the number "
-        f"of tokens beyond chance among chains of one task: {counted_ones(more)} longer chains "
-        f"more faithful, {counted_ones(len(beyond) - more)} them less so."
+        f"of tokens beyond chance among chains of one task: {counted(more, 'calls', 'call')} "
+        f"longer chains more faithful, {counted(less, 'calls', 'call')} them less so."
     )
     lines = [(code(r["measure"]), r["family"], correlation(r)) for r in beyond]
     return [said, *(grid(("measure", "family", "ρ with tokens, n"), lines) if lines else [])]
