@@ -18,7 +18,7 @@ from typing import Any
 
 from faithscope.experiments.data.given.cells import Facts, exact, facts_of, text
 from faithscope.experiments.data.given.chain import GivenChain, Reader
-from faithscope.experiments.data.tasks.sources.rows import SourceRow, text_of
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, each, text_of
 from faithscope.interp.errors import UserError
 
 LABELS = {
@@ -42,9 +42,7 @@ def chains(rows: Sequence[SourceRow]) -> Iterator[GivenChain]:
         UserError: a label is unknown, or a span does not lie in the text.
     """
     of_chain: dict[tuple[str, str, str], list[SourceRow]] = {}
-    for row in rows:
-        prompt = text(row, "prompt", "question") or text_of(row, ("prompt", "question"))
-        key = (text(row, "target_model") or "", prompt, exact(row, "cot"))
+    for key, row in zip(each(rows, _key), rows, strict=True):
         of_chain.setdefault(key, []).append(row)
     n: Counter[tuple[str, str]] = Counter()
     for (model, prompt, cot), same in of_chain.items():
@@ -52,6 +50,11 @@ def chains(rows: Sequence[SourceRow]) -> Iterator[GivenChain]:
         n[model, chain.id] += 1
         place = n[model, chain.id]
         yield chain if place == 1 else replace(chain, id=f"{chain.id}.{place}")
+
+
+def _key(row: SourceRow) -> tuple[str, str, str]:
+    prompt = text(row, "prompt", "question") or text_of(row, ("prompt", "question"))
+    return text(row, "target_model") or "", prompt, exact(row, "cot")
 
 
 def _chain(model: str, prompt: str, cot: str, rows: Sequence[SourceRow]) -> GivenChain:

@@ -17,7 +17,7 @@ from typing import Any
 from faithscope.experiments.data.given.cells import parsed, text
 from faithscope.experiments.data.given.chain import GivenChain, Reader
 from faithscope.experiments.data.tasks.sources.files import rows_in
-from faithscope.experiments.data.tasks.sources.rows import SourceRow, columns_called, usable
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, columns_called, each, usable
 from faithscope.interp.errors import UserError
 
 _RESPONSES, _PARAMS = "responses-by-qid", "ds-params"
@@ -205,5 +205,5 @@ CHAINSCOPE = Reader(
     "chainscope",
     "chainscope's files (.yaml): YES/NO questions, several samples of each, with its verdicts",
     _is_one,
-    lambda rows: (chain for row in rows for chain in chains(row)),
+    lambda rows: (one for made in each(rows, lambda row: [*chains(row)]) for one in made),
 )

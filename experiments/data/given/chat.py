@@ -28,7 +28,7 @@ from faithscope.experiments.data.tasks.sources.gold import (
     stated,
 )
 from faithscope.experiments.data.tasks.sources.prompts import counterfactual_of, sent_of
-from faithscope.experiments.data.tasks.sources.rows import SourceRow, cell, has, usable
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, cell, each, has, usable
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import Sent
 
@@ -142,5 +142,5 @@ CHAT = Reader(
     "chat",
     "messages of OpenAI's style or ShareGPT's, with reasoning_content, reasoning blocks or tags",
     lambda row: any(name in row for name in _TURNS),
-    lambda rows: map(chain, rows),
+    lambda rows: iter(each(rows, chain)),
 )

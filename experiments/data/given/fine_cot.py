@@ -27,7 +27,7 @@ from faithscope.experiments.data.given.cells import facts_of, is_right, located,
 from faithscope.experiments.data.given.chain import GivenChain, Reader
 from faithscope.experiments.data.principles import PRINCIPLES
 from faithscope.experiments.data.tasks.sources.files import read_rows
-from faithscope.experiments.data.tasks.sources.rows import SourceRow, has, text_of, usable
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, each, has, text_of, usable
 from faithscope.interp.errors import UserError, did_you_mean
 
 LabelSource = Literal["faithful_type", "unfaithfulness"]
@@ -244,12 +244,14 @@ def _rows(path: Path) -> list[SourceRow]:
 
 
 def _chains(rows: Sequence[SourceRow]) -> Iterator[GivenChain]:
-    for row in rows:
-        if "of_dataset" not in row.values:
-            row = SourceRow(
-                row.id, row.cells | {"of_dataset": "fine_cot", "of_model": ""}, row.where
-            )
-        yield from chains_of(row)
+    for made in each(map(_placed, rows), lambda row: [*chains_of(row)]):
+        yield from made
+
+
+def _placed(row: SourceRow) -> SourceRow:
+    if "of_dataset" in row.values:
+        return row
+    return SourceRow(row.id, row.cells | {"of_dataset": "fine_cot", "of_model": ""}, row.where)
 
 
 FINE_COT = Reader(

@@ -25,7 +25,7 @@ from faithscope.experiments.data.given.thinking import (
 )
 from faithscope.experiments.data.numbers import canonical_number
 from faithscope.experiments.data.tasks.sources.gold import plain
-from faithscope.experiments.data.tasks.sources.rows import SourceRow, begin_file, usable
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, begin_file, each, usable
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import Sent
 
@@ -303,10 +303,12 @@ def _parted(message: Any, prompt: str, where: str) -> Parted:
 
 def _chains(rows: Sequence[SourceRow]) -> Iterator[GivenChain]:
     """The chains of all samples but those in which tools were called."""
-    for row in rows:
-        if any(map(_is_of_tools, row.values["sample"].messages)) and leave_out(TOOLS):
-            continue
-        yield chain(row)
+    kept = (
+        row
+        for row in rows
+        if not any(map(_is_of_tools, row.values["sample"].messages)) or not leave_out(TOOLS)
+    )
+    yield from each(kept, chain)
 
 
 INSPECT = Reader(

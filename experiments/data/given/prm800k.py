@@ -13,7 +13,7 @@ from typing import Any
 
 from faithscope.experiments.data.given.cells import parsed
 from faithscope.experiments.data.given.chain import GivenChain, Reader, joined
-from faithscope.experiments.data.tasks.sources.rows import SourceRow, usable
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, each, usable
 from faithscope.interp.errors import UserError
 
 ANSWER = "# Answer"
@@ -204,5 +204,5 @@ PRM800K = Reader(
         {"problem", "steps", "ratings"} <= set(row)
         or (isinstance(row.get("question"), dict) and isinstance(row.get("label"), dict))
     ),
-    lambda rows: map(chain, rows),
+    lambda rows: iter(each(rows, chain)),
 )

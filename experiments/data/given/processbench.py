@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from faithscope.experiments.data.given.cells import parsed, text
 from faithscope.experiments.data.given.chain import GivenChain, Reader, joined
-from faithscope.experiments.data.tasks.sources.rows import SourceRow, flag, text_of, usable
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, each, flag, text_of, usable
 from faithscope.interp.errors import UserError
 
 BETWEEN = "\n\n"
@@ -63,5 +63,5 @@ PROCESSBENCH = Reader(
     "processbench",
     "ProcessBench: problem, steps, label = first wrong step or -1 (labels of correctness)",
     lambda row: {"problem", "steps", "label", "final_answer_correct"} <= set(row),
-    lambda rows: map(chain, rows),
+    lambda rows: iter(each(rows, chain)),
 )

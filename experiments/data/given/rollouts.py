@@ -15,7 +15,7 @@ from faithscope.experiments.data.given.cells import facts_of, located, step_labe
 from faithscope.experiments.data.given.chain import GivenChain, Reader, rows_of_file
 from faithscope.experiments.data.given.thinking import apart
 from faithscope.experiments.data.tasks.sources.json_text import NotJson, json_of
-from faithscope.experiments.data.tasks.sources.rows import SourceRow, begin_file, usable
+from faithscope.experiments.data.tasks.sources.rows import SourceRow, begin_file, each, usable
 from faithscope.interp.errors import UserError
 from faithscope.interventions.trace import Sent
 
@@ -171,7 +171,7 @@ ROLLOUTS = Reader(
     "rollouts",
     "rollouts from every step (thought-anchors): folders of problems, or a table of their files",
     lambda row: {"path", "content"} <= set(row) or "files" in row,
-    lambda rows: map(chain, _of_table(rows)),
+    lambda rows: iter(each(_of_table(rows), chain)),
     rows,
     lambda path: path.is_dir() and bool(_bases(path)),
 )

@@ -143,6 +143,38 @@ def test_what_does_not_fit_is_named(tmp_path: Path, change: dict[str, Any], prob
     assert problem in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("good", "change", "other"),
+    [
+        (PROCESS, {"label": 9}, {"steps": "no list"}),
+        (
+            {"messages": [{"role": "user", "content": "1 + 1?"},
+                          {"role": "assistant", "content": "<think>2.</think>2"}]},
+            {"messages": [{"role": "user", "content": "1 + 1?"}]},
+            {"messages": "none"},
+        ),
+        (
+            {"question": {"problem": "1 + 1?"}, "label": {"steps": [{"completions": [
+                {"text": "2.", "rating": 1}], "chosen_completion": 0}]}},
+            {"label": {"steps": [{"completions": [{"text": "2.", "rating": 7}],
+                                  "chosen_completion": 0}]}},
+            {"question": {}, "label": {"steps": "none"}},
+        ),
+    ],
+    ids=["processbench", "chat", "prm800k"],
+)  # fmt: skip
+def test_what_is_wrong_with_all_rows_is_said_together(
+    tmp_path: Path, good: dict[str, Any], change: dict[str, Any], other: dict[str, Any]
+) -> None:
+    path = write_rows(tmp_path / "rows.jsonl", good, good | change, good | other)
+    with pytest.raises(UserError) as refused:
+        read_chains(path)
+    first, second, last = str(refused.value).splitlines()
+    assert first.startswith(f"{path}, line 2: ")
+    assert second.startswith(f"{path}, line 3: ")
+    assert "2 of 3 rows cannot be read, the other 1 can" in last
+
+
 def test_processbench(tmp_path: Path) -> None:
     right = PROCESS | {"id": "math-1", "label": -1, "final_answer_correct": True}
     second = PROCESS | {"id": "math-2", "label": 1}
