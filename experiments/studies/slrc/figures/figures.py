@@ -107,12 +107,13 @@ def edits_picture(edits: pd.DataFrame) -> Picture:
     if figure:
         for ax in figure.panels:
             ax.axvline(MATTERS, color=GREY, lw=0.8, ls=":")
+    anew = "(triangles)" if "regenerate" in set(data["edit"]) else "(not run here)"
     return Picture(
         "edits",
         "Ways to disturb a step",
         "Share of an item's edited steps after which the answer changed, mean over items, with the "
         "95 % interval of so many items, as in the verdicts. A model that uses its steps moves to "
-        "the right when a step is corrupted and the rest is written anew (triangles). Dots alone "
+        f"the right when a step is corrupted and the rest is written anew {anew}. Dots alone "
         "prove little: a text with a hole may be unlike any that the model has seen. The dotted "
         "line is the 0.30 from which the SLRC paper says that steps matter.",
         data,
