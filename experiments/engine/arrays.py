@@ -114,12 +114,11 @@ DTYPES: Mapping[str, Any] = {
 def of_unit(index: Index, key: Key) -> Arrays:
     """The arrays of one unit; empty where the unit is not stored, failed or has no arrays."""
     entry = index.get(key)
-    if entry is None:
+    if entry is None or entry.failed is not None or not entry.arrays:
         return {}
     with index.reader() as read:
         unit = read(entry)
-    if unit.arrays is None or unit.failed is not None:
-        return {}
+    assert unit.arrays is not None
     path = beside(entry.path)
     with path.open("rb") as file:
         return load(read_blob(file, unit.arrays, path))
@@ -173,10 +172,9 @@ def _with_arrays(
     index: Index, stage: str, read: Callable[[Entry], Unit]
 ) -> Iterator[tuple[Key, Unit, Path]]:
     """Yields key, unit and file of arrays of every unit of a stage that has some."""
-    for key, entry in sorted(index.places([stage]), key=lambda place: place[0]):
-        unit = read(entry)
-        if unit.arrays is not None and unit.failed is None:
-            yield key, unit, beside(entry.path)
+    places = ((k, e) for k, e in index.places([stage]) if e.arrays and e.failed is None)
+    for key, entry in sorted(places, key=lambda place: place[0]):
+        yield key, read(entry), beside(entry.path)
 
 
 def _parts(blob: Blob) -> tuple[dict[str, Any], Blob]:

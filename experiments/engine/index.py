@@ -70,6 +70,8 @@ class Entry(NamedTuple):
     """Byte at which the line begins."""
     size: int
     """Length of the line in bytes."""
+    arrays: bool
+    """Whether the unit has arrays."""
 
 
 class Index:
@@ -106,9 +108,8 @@ class Index:
             self._failed[key, head.unit] += 1
         known = self._entries.get(key)
         if known is None or head.session >= known.session:
-            self._entries[key] = Entry(
-                head.unit, head.session, head.failed, head.excluded, path, offset, size
-            )
+            about = head.unit, head.session, head.failed, head.excluded
+            self._entries[key] = Entry(*about, path, offset, size, head.arrays_end > 0)
 
     def __len__(self) -> int:
         return len(self._entries)
