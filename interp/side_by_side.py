@@ -13,7 +13,7 @@ runs at a time, always in the same order: packs do not depend on how fast anythi
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -31,19 +31,28 @@ _ALL: dict[type, Callable[..., Any]] = {
 
 
 def side_by_side(
-    model: Model, jobs: Sequence[Callable[[Model], T]], second: int | None = None
+    model: Model,
+    jobs: Sequence[Callable[[Model], T]],
+    second: int | None = None,
+    ended: Callable[[Mapping[int, T | Exception]], None] = lambda outcomes: None,
 ) -> list[T | Exception]:
     """What each job returned or raised, in order.
 
     Args:
         second: index of the first job of a second group, whose packs are its own.
+        ended: called after each round of questions with what the jobs that it ended returned or
+            raised, by their index.
 
     Raises:
-        MemoryError, torch.OutOfMemoryError: a pack did not fit into memory; no job has ended.
+        MemoryError, torch.OutOfMemoryError: a pack did not fit into memory; what `ended` was not
+            told has to be done again.
     """
     if len(jobs) == 1:
-        return [_outcome(jobs[0], model)]
+        outcomes = [_outcome(jobs[0], model)]
+        ended({0: outcomes[0]})
+        return outcomes
     tasks = [_Task(model, job) for job in jobs]
+    index = {task: i for i, task in enumerate(tasks)}
     groups = [_Group(model, of) for of in (tasks[:second], tasks[len(jobs[:second]) :]) if of]
     running: _Group | None = None
     try:
@@ -51,7 +60,7 @@ def side_by_side(
             for group in groups:
                 if running is group:
                     group.finish()
-                group.plan()
+                ended({index[task]: task.outcome for task in group.plan()})
                 if running is not None and running is not group:
                     running.finish()
                 running = group if group.start() else None
@@ -75,12 +84,15 @@ class _Group:
     def goes_on(self) -> bool:
         return bool(self._waiting)
 
-    def plan(self) -> None:
-        """Let every job go on with its reply until all wait for another one, or have ended."""
+    def plan(self) -> list[_Task[Any]]:
+        """Let every job go on with its reply until all wait for another one, or have ended; returns
+        those that have."""
         for task, reply in zip(self._waiting, self._replies, strict=True):
             task.go_on(reply)
+        ended = [task for task in self._waiting if task.request is None]
         self._waiting = [task for task in self._waiting if task.request is not None]
         self._replies = []
+        return ended
 
     def start(self) -> bool:
         """Run what the jobs ask, up to where the host would wait; whether they ask anything."""

@@ -214,8 +214,7 @@ class Worker(ABC, Generic[Item]):
         if isinstance(result, Exception):
             failed = why_failed(result)
             self.meter.say(f"failed: {item.task} · {item.item} · {stage}: {failed}")
-        if seconds is None:
-            seconds = self.since_last()
+        seconds = self.since_last() if seconds is None else seconds
         self._last = time.perf_counter()
         records = [] if isinstance(result, Exception) else result
         self.store.add(item.units[stage], item.key(stage), records, failed, seconds)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from itertools import islice
@@ -270,27 +270,27 @@ class TraceWork(TextWorker[Item, Prompt]):
             packs = [[unit] for unit in units]
         else:
             apart = [name for name, probe in PROBES.items() if probe.alone]
-            together = [unit for unit in units if unit[1] not in apart]
-            packs = [together] if together else []
+            packs = [[unit for unit in units if unit[1] not in apart]]
             packs += [[unit] for unit in units if unit[1] in apart]
         first = {id(item) for item in items[: self._group(model)]}
-        for pack in packs:
-            self._take(model, pack, screens, sum(id(item) in first for item, *_ in pack))
+        for pack in filter(None, packs):
+            self._take(model, pack, screens, first)
 
     def _take(
         self,
         model: interp.Model,
         units: Sequence[tuple[Item, str, Trace]],
         screens: dict[int, Screen],
-        second: int = 1,
+        first: Container[int] = (),
     ) -> None:
-        """Measure probes side by side, and store them.
+        """Measure probes side by side, and store each as it ends.
 
         Args:
-            second: index of the first unit of the second group.
             screens: as for `measure`; the traces of all units live as long.
+            first: ids of the items of the first of two groups.
         """
         self.begin(model.name, *units[0][:2])
+        left, seconds, since = [*units], 0.0, time.perf_counter()
 
         def job(unit: tuple[Item, str, Trace]) -> Callable[[interp.Model], Records]:
             item, name, trace = unit
@@ -299,26 +299,28 @@ class TraceWork(TextWorker[Item, Prompt]):
                 more = {**more, "others": list(islice(self._others(item), wanted))}
             return lambda m: storable(measure(name, m, item.of, trace, self.config, screens, more))
 
-        try:
-            results = self.fitting(
-                model, lambda: side_by_side(model, [job(u) for u in units], second)
-            )
-        except Exception as error:
-            # what does not fit into memory together may fit alone
-            if len(units) > 1:
-                for unit in units:
-                    self._take(model, [unit], screens)
-                return
-            results = [error]
-        seconds = self.since_last() / len(units)
-        for (item, name, trace), result in zip(units, results, strict=True):
-            if not isinstance(result, Exception):
-                result = with_writer(model, result)
-            if isinstance(result, NoRoom):
-                excluded = record(trace, name, "", self.config.seed, excluded=NO_ROOM)
-                result = storable([excluded])
-            self.begin(model.name, item, name)
-            self.keep(item, name, result, seconds)
+        def keep(ended: Iterable[tuple[tuple[Item, str, Trace], Records | Exception]]) -> None:
+            nonlocal seconds, since
+            # all that are left have shared the packs since then
+            now = time.perf_counter()
+            seconds, since = seconds + (now - since) / len(left), now
+            for (item, name, trace), result in ended:
+                if not isinstance(result, Exception):
+                    result = with_writer(model, result)
+                if isinstance(result, NoRoom):
+                    seed = self.config.seed
+                    result = storable([record(trace, name, "", seed, excluded=NO_ROOM)])
+                self.begin(model.name, item, name)
+                self.keep(item, name, result, seconds)
+                left.remove((item, name, trace))
+            self.meter.tick()
+
+        def work(units: Sequence[tuple[Item, str, Trace]]) -> None:
+            now = [unit for unit in units if unit in left]
+            second, jobs = sum(id(item) in first for item, *_ in now), [job(unit) for unit in now]
+            side_by_side(model, jobs, second, lambda of: keep((now[i], r) for i, r in of.items()))
+
+        self.together(model, units, work, lambda *one: keep([one]), lambda _: [*left])
 
 
 def written_for(

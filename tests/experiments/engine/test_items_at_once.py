@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -74,6 +75,32 @@ def test_one_bad_item_costs_no_other_and_is_tried_again(tmp_path: Path, monkeypa
     assert [r["item"] for r in again] == [r["item"] for r in expected]
 
 
+@pytest.mark.parametrize("error", [KeyboardInterrupt, torch.OutOfMemoryError])
+def test_what_has_ended_is_stored_while_others_go_on(
+    tmp_path: Path, monkeypatch, error: type[BaseException]
+) -> None:
+    """Two items of `attention`, which asks once, and of `slrc`, whose first end is a kill, or a
+    lack of memory: `attention` is stored by then, and not measured again."""
+    measure, ended = work.measure, []
+
+    def ending(name: str, *rest: Any) -> Any:
+        found = measure(name, *rest)
+        ended.append(name)
+        if ended.count("slrc") == 1:
+            raise error("no more")
+        return found
+
+    monkeypatch.setattr(work, "measure", ending)
+    both = config(tmp_path, "t", probes=["slrc", "attention"], data={"limit": 2}, items_at_once=2)
+    with suppress(KeyboardInterrupt):
+        run(both)
+    run(both)
+    assert ended == ["attention", "attention", "slrc", "slrc", "slrc"]
+    assert {(r["item"], r["probe"]) for r in records(tmp_path / "t")} == {
+        (f"planted-0-{i}", probe) for i in range(2) for probe in ("trace", "slrc", "attention")
+    }
+
+
 def test_on_an_accelerator_two_groups_of_items_take_turns(monkeypatch) -> None:
     taken: list[tuple[int, int]] = []
     index = SimpleNamespace(is_done=lambda *_: True, records=lambda _: [{}])
@@ -82,7 +109,9 @@ def test_on_an_accelerator_two_groups_of_items_take_turns(monkeypatch) -> None:
             config=SimpleNamespace(items_at_once=2),
             index=index,
             missing=lambda item: item.probes,
-            _take=lambda model, units, screens, second: taken.append((len(units), second)),
+            _take=lambda model, units, screens, first: taken.append(
+                (len(units), sum(id(item) in first for item, *_ in units))
+            ),
         )
         worker._group = partial(work.TraceWork._group, worker)
         monkeypatch.setattr(work, "to_trace", lambda record: record)
@@ -103,7 +132,7 @@ def test_a_probe_that_changes_the_weights_is_measured_alone(monkeypatch) -> None
         config=SimpleNamespace(items_at_once=2),
         index=index,
         missing=lambda item: item.probes,
-        _take=lambda model, units, screens, second: taken.append([name for _, name, _ in units]),
+        _take=lambda model, units, screens, first: taken.append([name for _, name, _ in units]),
     )
     worker._group = partial(work.TraceWork._group, worker)
     monkeypatch.setattr(work, "to_trace", lambda record: record)
