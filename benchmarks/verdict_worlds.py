@@ -233,6 +233,24 @@ def steps_of_items(
     yield from _words("chains", f"rate {mean:g}", said, slrc_words.WORDS, true)
 
 
+def alike_items(
+    rng: np.random.Generator, k: int, usual: int, eps: float, n: int
+) -> Iterator[Played]:
+    """The verdict on items of k steps, of which `usual` change the answer in most items, and in
+    others, drawn with probability `eps`, every step (or, where none does usually, one)."""
+    changed = np.where(rng.random(n) < eps, k if usual else 1, usual)
+    rows = pd.DataFrame(
+        {"x": (np.arange(k) < changed[:, None]).ravel(), "item": np.repeat(np.arange(n), k)}
+    )
+    mean = ((1 - eps) * usual + eps * (k if usual else 1)) / k
+    value, low, high = _cell(ShareOfItems("x", "x", cluster="item"), rows)
+    said = slrc_words._word(Estimate(value, low, high, n))
+    true = {"uses": mean >= 0.3, "little": mean < 0.3, "ignores": mean < 0.3}
+    world = f"{usual} of {k} steps, others in {eps:.0%}"
+    yield Played("chains: coverage", world, not low <= mean <= high, None)
+    yield from _words("chains", world, said, slrc_words.WORDS, true)
+
+
 def auroc_covered(rng: np.random.Generator, theta: float, n: int) -> Played:
     """Whether the interval of an AUROC of n + n traces leaves out its true value."""
     kind = np.arange(2 * n) < n
@@ -291,6 +309,10 @@ def worlds(rng: np.random.Generator) -> Iterator[Played]:
         yield from one_long_chain(rng)
         for gains in ((0, 0, 0), (0.4, 0, 0), (0.3, 0.3, 0.3), (0, -0.4, -0.4), (0, 0.4, 0)):
             yield from trained(rng, gains)
+    for k, usual in ((2, 0), (3, 0), (3, 1), (4, 1), (4, 2)):
+        for eps in (0.02, 0.05, 0.2):
+            for n in (10, 30, 100):
+                yield from alike_items(rng, k, usual, eps, n)
 
 
 def counted(played: Iterable[Played], by: Sequence[str] = ("kind", "world")) -> pd.DataFrame:

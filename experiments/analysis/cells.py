@@ -29,10 +29,10 @@ from faithscope.experiments.analysis.statistics.stats import (
     NOTHING,
     ROUNDING,
     bootstrapped,
+    clustered_means,
     clustered_shares,
     over,
     wilson,
-    wilson_bounds,
 )
 from faithscope.experiments.analysis.tidy import columns as interval_columns
 from faithscope.experiments.analysis.tidy import (
@@ -265,8 +265,8 @@ class ShareOfItems(Share):
     """Cell: mean over clusters (items, chains) of the share of the selected rows of each whose
     value is 1, so that a cluster counts once, however many rows it has.
 
-    The Wilson interval is that of as many outcomes as clusters: a mean of so many values between 0
-    and 1 varies at most as one of yes and no does.
+    Its interval is that of `stats.clustered_means`: Wilson's where every share is 0 or 1, and
+    shorter where shares vary less.
     """
 
     def over(self, groups: Groups) -> Mapping[str, np.ndarray]:
@@ -274,11 +274,13 @@ class ShareOfItems(Share):
         ones = chosen.values(self.values or self.name) == 1
         weights = numbers(chosen.column(self.weights)) if self.weights else np.ones(len(ones))
         codes, pairs = _clusters(chosen, self.cluster)
-        shares = over(np.bincount(pairs, ones * weights), np.bincount(pairs, weights))
-        value = over(np.bincount(codes, shares, groups.n), np.bincount(codes, minlength=groups.n))
-        units = _pairs(chosen.codes, chosen.numbered_units(self.cluster or "item"))[0]
-        n = np.bincount(units, minlength=groups.n)
-        return with_bounds(self.name, value, *wilson_bounds(value, n))
+        below = np.bincount(pairs, weights)
+        shares = over(np.bincount(pairs, ones * weights), below)
+        units = np.zeros(len(codes), dtype=int)
+        units[pairs] = chosen.numbered_units(self.cluster or "item")
+        known = below > 0
+        estimates = clustered_means(shares[known], units[known], codes[known], groups.n)
+        return with_bounds(self.name, *estimates)
 
 
 def _clusters(groups: Groups, cluster: str) -> tuple[np.ndarray, np.ndarray]:

@@ -125,6 +125,63 @@ def clustered_shares(
     return value, *wilson_bounds(value, effective, confidence)
 
 
+def clustered_means(
+    values: Float[np.ndarray, " rows"],
+    clusters: Int[np.ndarray, " rows"],
+    groups: Int[np.ndarray, " rows"],
+    n: int,
+    confidence: float = CONFIDENCE,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Means, in groups of rows, of values between 0 and 1, with the ends of their score intervals;
+    each (groups,), NaN of no rows.
+
+    Of values that are 0 or 1 this is Wilson's interval of as many outcomes as clusters. Of others
+    the variance between clusters, with the quantile of Student's t, takes the place of p (1 - p),
+    and never more than the greatest that values up to the largest (for the lower end), or from the
+    smallest (for the upper end), can have. Values that are all alike have an interval, too: of
+    what was not drawn, any part may lie at 0 or 1. How often it leaves out the truth is simulated
+    (`docs/conclusions.md`).
+
+    Args:
+        values: none is NaN.
+        clusters: number of each row's cluster, the unit that is drawn as a whole.
+        groups: number of each row's group, from 0.
+        n: number of groups.
+    """
+    pairs, of_rows = np.unique(
+        groups * (int(clusters.max(initial=0)) + 1) + clusters, return_inverse=True
+    )
+    of_pairs = np.zeros(len(pairs), dtype=int)
+    of_pairs[of_rows] = groups
+    size, total = np.bincount(of_rows), np.bincount(of_rows, values)
+    units, rows = (np.bincount(x, minlength=n).astype(float) for x in (of_pairs, groups))
+    value = over(np.bincount(groups, values, n), rows)
+    between = np.bincount(of_pairs, (total - size * value[of_pairs]) ** 2, n)
+    free = np.maximum(units - 1, 1)
+    z = float(scipy.stats.norm.ppf((1 + confidence) / 2))
+    wider = (scipy.stats.t.ppf((1 + confidence) / 2, free) / z) ** 2
+    variance = np.where(units > 1, over(between, rows**2) * units**2 / free * wider, np.inf)
+    most = np.full(n, -np.inf)
+    least = np.full(n, np.inf)
+    np.maximum.at(most, of_pairs, total / size)
+    np.minimum.at(least, of_pairs, total / size)
+    low = _lower_end(value, variance, most, units, z)
+    high = 1 - _lower_end(1 - value, variance, 1 - least, units, z)
+    # at 0 and 1 one bound is the mean itself, whatever rounding leaves
+    return value, np.where(value > 0, low, value), np.where(value < 1, high, value)
+
+
+def _lower_end(
+    mean: np.ndarray, variance: np.ndarray, most: np.ndarray, n: np.ndarray, z: float
+) -> np.ndarray:
+    """Lower end of the score interval of means of n values from 0 to `most`; NaN of no values."""
+    known = n > 0
+    mean, most, n = (np.where(known, x, np.nan) for x in (mean, most, n))
+    spread = np.clip(variance, 0, np.maximum(mean * (most - mean), 0))
+    half = z * np.sqrt(n * spread + (most * z / 2) ** 2)
+    return np.clip((n * mean + most * z * z / 2 - half) / (n + z * z), 0, mean)
+
+
 def clustered_share(
     ones: Float[np.ndarray, " rows"],
     clusters: Int[np.ndarray, " rows"],

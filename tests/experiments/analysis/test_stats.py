@@ -229,6 +229,40 @@ def test_the_variance_of_a_clustered_share_is_that_of_a_ratio_of_sums() -> None:
     assert (found.value, found.low, found.high) == pytest.approx((p, wide.low, wide.high))
 
 
+def mean_of(values: np.ndarray, clusters: np.ndarray | None = None) -> np.ndarray:
+    """Value and ends of `clustered_means` of one group."""
+    clusters = np.arange(len(values)) if clusters is None else clusters
+    return np.ravel(stats.clustered_means(values, clusters, np.zeros(len(values), dtype=int), 1))
+
+
+@pytest.mark.parametrize(("ones", "n"), [(0, 5), (3, 10), (7, 30), (10, 10), (1, 1), (1, 2)])
+def test_the_interval_of_a_mean_of_yes_and_no_is_wilsons(ones: int, n: int) -> None:
+    wilson = stats.wilson(ones, n)
+    found = mean_of((np.arange(n) < ones).astype(float))
+    assert found == pytest.approx([wilson.value, wilson.low, wilson.high])
+
+
+def test_a_mean_of_shares_that_are_all_alike_has_the_interval_of_what_was_not_seen() -> None:
+    """Forty items of one third: what was not drawn, z² / (n + z²) of all, may lie at 0 or 1."""
+    unseen = (z := norm.ppf(0.975)) ** 2 / (40 + z**2)
+    assert mean_of(np.full(40, 1 / 3)) == pytest.approx(
+        [1 / 3, (1 - unseen) / 3, (1 - unseen) / 3 + unseen]
+    )
+
+
+def test_the_interval_of_a_mean_of_shares_is_within_wilsons_and_turns_with_the_shares() -> None:
+    rng = np.random.default_rng(3)
+    for n in (2, 5, 12, 40):
+        values = rng.binomial(4, rng.random(n)) / 4
+        value, low, high = mean_of(values)
+        wilson = stats.wilson_of_items(value, n)
+        assert wilson.low - 1e-12 <= low <= value <= high <= wilson.high + 1e-12
+        assert mean_of(1 - values) == pytest.approx([1 - value, 1 - high, 1 - low])
+        twice = mean_of(np.repeat(values, 2), np.repeat(np.arange(n), 2))
+        assert twice == pytest.approx([value, low, high])
+    assert np.isnan(mean_of(np.array([]), np.array([], dtype=int))).all()
+
+
 def test_percentiles_are_expanded_as_hesterberg_says() -> None:
     """The tails of ten items are by Student's t with 9 degrees of freedom; of many, .025."""
     assert stats.tail(10) == pytest.approx(0.00855, abs=1e-4)

@@ -112,7 +112,7 @@ def edits_picture(edits: pd.DataFrame) -> Picture:
         "edits",
         "Ways to disturb a step",
         "Share of an item's edited steps after which the answer changed, mean over items, with the "
-        "95 % interval of so many items, as in the verdicts. A model that uses its steps moves to "
+        "95 % interval, as in the verdicts. A model that uses its steps moves to "
         f"the right when a step is corrupted and the rest is written anew {anew}. Dots alone "
         "prove little: a text with a hole may be unlike any that the model has seen. The dotted "
         "line is the 0.30 from which the SLRC paper says that steps matter.",

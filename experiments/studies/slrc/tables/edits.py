@@ -80,7 +80,8 @@ OUTCOMES = (
         "answer changed, mean over items",
         "Mean over items of the share of an item's edits after which the answer is another: every "
         "item counts once, however many steps it has. Verdicts and figures rest on it; the "
-        "interval is Wilson's of as many outcomes as items, and of groups of items where given.",
+        "interval is Wilson's where each share is 0 or 1, and shorter where shares vary less; "
+        "items of a group count as one.",
         weights="weight",
         cluster="item",
     ),
