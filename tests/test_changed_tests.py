@@ -30,7 +30,7 @@ def reaches(test: str, *changed: str) -> bool:
         ("test_versions.py", "probes/knockout.py"),
     ],
 )
-@pytest.mark.in_time(3)
+@pytest.mark.in_time(1)
 def test_it_reaches_what_it_runs(test: str, changed: str) -> None:
     assert reaches(test, changed)
 

@@ -8,6 +8,8 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 PIP = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--isolated", "-q"]
 
@@ -31,6 +33,7 @@ def pip(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*PIP, *map(str, arguments)], capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_pip_installs_what_was_locked_and_nothing_else(tmp_path: Path) -> None:
     wheel(tmp_path, "lk_upper", needs="lk_lower")
     lower = wheel(tmp_path, "lk_lower")

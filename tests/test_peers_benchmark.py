@@ -22,6 +22,7 @@ from faithscope.interp.sources import DEFAULT, is_here
 WAYS = ("naive", "padded", "depth_first", "trunk_mask", "ours")
 
 
+@pytest.mark.in_time(2)
 @pytest.mark.parametrize("name", ["early_answers", "removal", "slrc", "decoding"])
 def test_all_ways_of_a_measure_give_the_same(name: str) -> None:
     model = tiny("llama", max_position_embeddings=1024)
@@ -44,6 +45,7 @@ def test_plain_ways_that_take_long_are_timed_once() -> None:
     assert table["repeats"].tolist() == [1, 1, 1, 1, 3]
 
 
+@pytest.mark.slow
 def test_texts_that_end_early_are_refused() -> None:
     model = tiny("llama", max_position_embeddings=1024)
     prefixes, _ = bench.measures(model, 3, 5)["removal"]

@@ -17,7 +17,7 @@ KNOWN_TO_PASS = ("denies",)
 NOT_READ = {"two operations in prose": "result_in_prose"}
 
 
-@pytest.mark.in_time(25)
+@pytest.mark.in_time(10)
 @pytest.mark.parametrize("model", [*MODELS, *FORMS], ids=lambda m: m.name)
 def test_a_lie_is_found_and_a_true_text_is_not_called_one(model):
     rows = scores(model, 4 if model in MODELS else 2, 1)

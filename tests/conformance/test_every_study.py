@@ -187,6 +187,7 @@ def test_another_config_is_refused(undisturbed: Path) -> None:
     assert lines(undisturbed) == before
 
 
+@pytest.mark.slow
 @every_study_in_time
 def test_a_torn_line_in_every_file_and_another_number_of_parts_change_nothing(
     case: Case, undisturbed: Path, here: Setting
@@ -227,7 +228,7 @@ def starts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
         yield start
 
 
-@pytest.mark.takes("two processes are killed, and a third run ends what they began")
+@pytest.mark.slow
 @every_study_in_time
 def test_after_a_signal_in_every_stage_nothing_is_lost_or_doubled(
     case: Case,

@@ -180,6 +180,7 @@ def test_a_dataset_is_pushed_as_it_lies_in_the_folder(
     assert "--push goes with --as dataset" in refused(*push[:3], "inspect", "--push", "me/mine")
 
 
+@pytest.mark.slow
 def test_what_cannot_be_exported_is_named(
     undisturbed_of: Callable[[str], Path], tmp_path: Path
 ) -> None:

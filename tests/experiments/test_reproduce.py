@@ -172,6 +172,7 @@ def test_a_damaged_run_is_passed_over_with_the_reason_and_edited_tables_change_n
     ]
 
 
+@pytest.mark.in_time(2)
 @pytest.mark.parametrize(
     "edit",
     [{"steps": "three"}, {"removed": 3}, {"baseline": ["x"]}, {"question": None}, {"model": None}],

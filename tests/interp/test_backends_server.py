@@ -136,6 +136,7 @@ def test_a_fault_that_passes_is_tried_again(model, server, fault):
     assert quick(server).generate(PROMPTS, GREEDY) == Here(model).generate(PROMPTS, GREEDY)
 
 
+@pytest.mark.slow
 def test_the_client_retries_by_itself(model, server):
     server.plan = {PROMPTS[0][0]: [fails(503), fails(503), fails(503), good]}
     found = quick(server, retries=3).generate(PROMPTS[:1], GREEDY)

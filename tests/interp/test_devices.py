@@ -162,6 +162,7 @@ def on_the_cpu(family: str) -> dict[str, Any]:
     return everything(tiny(family))
 
 
+@pytest.mark.slow
 @pytest.mark.in_time(3)
 @pytest.mark.parametrize(
     ("placement", "family"),

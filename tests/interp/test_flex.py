@@ -213,6 +213,7 @@ def test_compiled_kernels_are_kept_where_later_processes_and_nodes_find_them(tmp
     assert flex.kernel_cache() == default_cache_dir()
 
 
+@pytest.mark.slow
 def test_what_the_checks_at_load_compile_serves_every_later_pack(monkeypatch):
     torch._dynamo.reset()
     counters.clear()

@@ -123,6 +123,7 @@ def test_transformer_lens_has_our_places_under_the_names_that_we_give(model: Mod
         torch.testing.assert_close(cache[name][0], own, **CLOSE)
 
 
+@pytest.mark.in_time(4)
 @pytest.mark.parametrize("ablate", [False, True])
 @pytest.mark.parametrize(
     "hook", ["hook_resid_pre", "hook_resid_post", "hook_attn_out", "hook_mlp_out"]

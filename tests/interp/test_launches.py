@@ -145,6 +145,7 @@ class Largest(TorchDispatchMode):
         return out
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("rows", [13, 30])
 def test_logits_of_a_forward_are_bounded(model: Model, monkeypatch, rows: int):
     sequences = small(10)["full"]

@@ -67,6 +67,7 @@ def test_tokens_that_are_not_computed_anew_keep_what_they_were_computed_from() -
     assert (some - every).abs().max() < (few - every).abs().max()
 
 
+@pytest.mark.in_time(3)
 @pytest.mark.parametrize("keys", [256, 8])
 @pytest.mark.parametrize("family", ["llama", "gemma2", "gpt_oss"])
 def test_attention_to_spans_is_that_of_the_rows(

@@ -96,7 +96,7 @@ def under() -> list[tuple[Edit, ...]]:
     return [(), (cut,), (steer,), (), (cut, steer, ends), (ablated,), (steer, ablated)]
 
 
-@pytest.mark.in_time(6)
+@pytest.mark.in_time(3)
 @pytest.mark.parametrize("family", ["llama", "mistral", "gpt2"])
 @pytest.mark.parametrize("edits", [None, under()], ids=["plain", "edits"])
 @pytest.mark.parametrize("way", ["rows", "queue", "shared"])

@@ -44,6 +44,7 @@ def lost(name: str, cut: str) -> float:
     return float(np.mean([r["lost"] for r in under(name, cut)]))
 
 
+@pytest.mark.slow
 def test_what_is_written_after_the_reasoning_agrees_with_the_forced_answer() -> None:
     for name, direct, text in (("faithful", 0, 0.875), ("hint", 0.75, 0)):
         assert lost(name, "direct") == pytest.approx(direct, abs=0.15)

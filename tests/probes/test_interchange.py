@@ -48,6 +48,7 @@ def test_a_faithful_text_predicts_every_answer_and_leaves_nothing_out(name: str)
         assert [a for a, t in listed(record, "answers", "told") if a != t] == []
 
 
+@pytest.mark.slow
 @pytest.mark.in_time(1)
 @pytest.mark.parametrize("name", ["hint", "hint_no_deletions", "decorative"])
 def test_the_text_of_a_model_that_follows_the_hint_describes_nothing(name: str) -> None:

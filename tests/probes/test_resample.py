@@ -40,6 +40,7 @@ HOT = ResampleSettings(temperature=2.5)
 measured = of_planted(resample, HOT, most=8)
 
 
+@pytest.mark.slow
 def test_another_step_gives_the_faithful_model_another_answer_and_the_hint_follower_the_same() -> (
     None
 ):

@@ -100,6 +100,7 @@ def test_types_are_those_of_the_paper(
     assert (record["chain_tv"], record["instruction_tv"]) == (0, 0)
 
 
+@pytest.mark.slow
 def test_a_role_is_drawn_by_seed_and_question() -> None:
     trace = chain(tiny("llama"))
     roles = {seed: found(trace, seed=seed, donor=None)["excluded"] for seed in range(2)}

@@ -316,6 +316,7 @@ def test_a_reader_that_executes_the_text_predicts_the_faithful_model_alone(
     assert gain["hint"] < 0
 
 
+@pytest.mark.in_time(3)
 @pytest.mark.parametrize(
     ("question", "reason"),
     [
@@ -349,6 +350,7 @@ def test_options_are_others_where_the_chain_says_what_follows() -> None:
         assert kept == {not program.operations}
 
 
+@pytest.mark.slow
 def test_changes_that_cannot_be_measured_are_left_out_alone(tmp_path: Path) -> None:
     reader = saved(tiny("llama", num_hidden_layers=2), tmp_path / "other")
     trace, words = about()

@@ -77,6 +77,7 @@ def distribution(model: Model, words: Asking, ids: Any, edits: Any) -> dict[str,
     return log_distribution(said.log_probs, [name for name, _ in words.labels])
 
 
+@pytest.mark.in_time(1)
 @pytest.mark.parametrize("family", ["qwen3", "gemma2", "gpt_oss"])
 def test_cuts_of_several_spans_equal_one_sequence_at_a_time(family: str) -> None:
     model = tiny(family)

@@ -24,6 +24,7 @@ def settings(**values: Any) -> StatesSettings:
     return StatesSettings.model_validate({"layers": None, "precision": "float32", **values})
 
 
+@pytest.mark.in_time(3)
 @pytest.mark.parametrize("family", ["llama", "gemma3", "qwen3_next"])
 @pytest.mark.parametrize("pool", ["none", "mean", "last"])
 def test_residuals_are_the_hidden_states_of_the_spans(family: str, pool: str) -> None:

@@ -94,6 +94,7 @@ def rates(records: list[Record], kind: str, field: str, control: int | None = No
     return [float(np.mean([r[field] for r in of if r["coefficient"] == c])) for c in DOSES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("positions", ["answer", pytest.param("reasoning", marks=pytest.mark.slow)])
 def test_steering_to_the_hint_moves_a_mixture_and_random_directions_do_not(
     positions, tmp_path: Path
@@ -153,6 +154,7 @@ def at_the_hint(model: Model, layer: int) -> Direction:
     return Direction("digit", states[of_hint].mean(0) - states[~of_hint].mean(0), layer)
 
 
+@pytest.mark.in_time(2)
 @pytest.mark.parametrize(
     ("name", "layer", "at", "moves"),
     [

@@ -88,6 +88,7 @@ def test_steps_and_states_follow() -> None:
     assert len(of.units) == 5
 
 
+@pytest.mark.slow
 def test_two_runs_of_the_same_samples_are_compared_by_question() -> None:
     many = {f"q{i}": [i / 40, (i + 1) / 40] for i in range(30)}
     other = {q: [1 - v for v in of] for q, of in many.items()}

@@ -217,7 +217,7 @@ def damaged(tmp_path_factory: pytest.TempPathFactory) -> Damaged:
 IN_TIME = ("environment.json is gone",)
 
 
-@pytest.mark.takes("a run that is damaged and reported again")
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "way", [pytest.param(w, marks=[] if w in IN_TIME else pytest.mark.slow) for w in WAYS]
 )

@@ -177,7 +177,7 @@ def test_exports_and_frames_leave_out_what_the_tables_leave_out(low: Path) -> No
     assert set(run.measures["variant"].dropna()) == {"prefix.generated"}
 
 
-@pytest.mark.takes("a page with its tables and figures")
+@pytest.mark.slow
 def test_the_page_begins_with_the_faults_of_chains(low: Path) -> None:
     assert execute(["report", str(low)]) == 0
     text = (low / "report.html").read_text("utf-8")

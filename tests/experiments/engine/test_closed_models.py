@@ -128,6 +128,7 @@ def test_open_and_closed_models_stand_in_one_table(
     assert not mine["stage"].str.startswith("slrc.prefix").any()
 
 
+@pytest.mark.slow
 def test_what_a_model_declines_is_counted_not_guessed(tmp_path: Path, server: FaultServer) -> None:
     def behave(handler: Any) -> None:
         user = handler.request_body["messages"][-1]["content"]

@@ -69,6 +69,7 @@ def test_an_item_with_nan_logits_fails_and_spares_its_batch(
 # --- memory
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_with_the_least_budget_is_a_failed_item(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -157,6 +157,7 @@ def test_spellings_of_a_chains_own_numbers_are_foretold(folder: Path, monkeypatc
     assert foretold.held == pytest.approx(counts.held, rel=0.2)
 
 
+@pytest.mark.slow
 def test_the_work_of_a_screen_is_foretold(folder: Path, monkeypatch) -> None:
     whole = {"windows": 0}
     made = planned(folder, probes=["knockout"], knockout=whole, steps={"sample": 4, "screen": 2})

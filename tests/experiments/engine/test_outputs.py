@@ -107,6 +107,7 @@ def _lose_a_record(run: Path) -> None:
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
 
 
+@pytest.mark.slow
 @pytest.mark.in_time(1)
 @pytest.mark.parametrize(
     "change",

@@ -264,7 +264,7 @@ def test_the_index_of_a_checkout_is_only_read(
     assert index.read_bytes() == before
 
 
-@pytest.mark.takes("a run is made twice")
+@pytest.mark.slow
 def test_a_new_version_of_a_measure_is_never_mixed_with_the_one_before(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

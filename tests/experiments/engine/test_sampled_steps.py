@@ -96,6 +96,7 @@ def test_certain_steps_are_always_drawn_and_the_others_alike_often() -> None:
     assert all(abs(drawn / n - 0.5) < 0.08 for drawn in times.values())
 
 
+@pytest.mark.slow
 @pytest.mark.in_time(1)
 @pytest.mark.parametrize("screen", [0, 2])
 def test_estimates_from_samples_are_unbiased(screen: int) -> None:

@@ -72,6 +72,7 @@ def test_every_label_has_a_row_for_every_measure(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_run_without_the_label_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

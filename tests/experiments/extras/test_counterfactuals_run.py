@@ -180,7 +180,7 @@ def test_an_r_prime_that_is_never_written_or_validated_leaves_its_item_out(
     assert (server.seen["write-q0"], server.seen["check-q1"], server.seen["check-q2"]) == (3, 3, 1)
 
 
-@pytest.mark.takes("eight runs, none of which writes outputs")
+@pytest.mark.slow
 def test_a_benchmark_is_built_in_shards(
     tmp_path: Path, plain: str, server: Any, capfd: pytest.CaptureFixture[str]
 ) -> None:

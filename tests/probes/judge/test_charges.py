@@ -133,6 +133,7 @@ def test_a_cost_is_limited_where_the_server_tells_no_usage(
     assert {reply.usage for reply in answers} == {Usage(calls=1)}
 
 
+@pytest.mark.slow
 def test_every_attempt_that_timed_out_is_charged(
     server: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

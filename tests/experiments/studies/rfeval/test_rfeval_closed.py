@@ -217,7 +217,7 @@ def units_of(loaded: Any) -> set[str]:
     return {unit for p in pairs.units.pairs for unit in p.units.values()}
 
 
-@pytest.mark.takes("a run is made twice")
+@pytest.mark.slow
 def test_how_a_reply_ended_is_told_and_not_guessed(
     tmp_path: Path, subject: FaultServer, judge: FaultServer
 ) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from browser import browser
 from pages import HOSTILE, Page, faults
+from processor_time import dear
 from rf_frames import frame, judged, tables_of
 from rf_made_up import CELLS, NAMES, FoundRun, example, found_run, made_up
 from rich.console import Console
@@ -61,6 +62,7 @@ def drawn(found: FoundRun) -> list[Picture]:
 
 
 @pytest.fixture(scope="module")
+@dear
 def written(found: FoundRun, drawn: list[Picture]) -> str:
     return write_page(page_of(found, drawn)).read_text("utf-8")
 

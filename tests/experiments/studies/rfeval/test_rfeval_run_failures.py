@@ -222,6 +222,7 @@ def test_a_dry_run_over_the_real_items(tmp_path: Path, capfd: pytest.CaptureFixt
     assert counts == {task: (n, n) for task, n in held.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.in_time(1)
 @pytest.mark.parametrize("lost", [0, 1])
 def test_a_judgement_that_fails_is_one_and_the_other_of_its_pair_is_not_paid_for_again(

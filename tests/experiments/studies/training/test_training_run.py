@@ -88,6 +88,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
+@dear
 def several(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of one step of some objectives, with a gradient and without."""
     return ended_run(tmp_path_factory.mktemp("several"), methods=list(SEVERAL), updates=1)
@@ -111,6 +112,7 @@ def test_a_run_says_how_many_rollouts_taught_something(several):
     assert (taught[list(WITHOUT)] == 0).all()
 
 
+@pytest.mark.slow
 def test_farl_unlearns_what_is_known_without_reasoning(tmp_path):
     """The hint follower answers rightly without any step, which FARL unlearns."""
     values = {"model": {"name": ["planted:hint"]}, "methods": ["farl"], "updates": 1}
@@ -200,6 +202,7 @@ def test_a_training_ended_by_sigkill_ends_in_the_same_weights(whole, tmp_path):
     assert all(torch.equal(one[name], other[name]) for name in one)
 
 
+@pytest.mark.slow
 def test_a_torn_state_is_done_again(tmp_path, monkeypatch):
     update = loop.Training.update
 
@@ -238,6 +241,7 @@ def test_a_training_that_fails_ends_no_other(tmp_path, monkeypatch):
     assert not all(torch.equal(one[name], other[name]) for name in one), "seeds differ"
 
 
+@pytest.mark.slow
 def test_the_bound_holds_under_an_objective_that_lowers_v(tmp_path):
     """A negative weight teaches the model to depend on its steps less: V falls below its bound,
     unless steps are projected."""
@@ -256,6 +260,7 @@ def test_the_bound_holds_under_an_objective_that_lowers_v(tmp_path):
     assert all(row["value"] >= row["least_value"] for row in held.rows)
 
 
+@pytest.mark.slow
 def test_a_bound_that_is_far_away_changes_no_step(tmp_path):
     free, held = (
         trained(

@@ -38,7 +38,7 @@ def behave(handler: Handler) -> None:
 REPLIES = [behave]
 
 
-@pytest.mark.takes("a run with a model, a judge and its outputs")
+@pytest.mark.slow
 def test_a_model_and_a_judge_of_prefixes_are_on_one_axis(
     tmp_path: Path, server: FaultServer
 ) -> None:

@@ -81,6 +81,7 @@ def all_records(name: str) -> list[dict]:
     return [r for probe in PROBES_READ for r in records(name, probe)]
 
 
+@pytest.mark.in_time(36)
 @pytest.mark.parametrize("name", sorted(set(MEASURES) - SILENT))
 def test_it_scores_a_model_that_uses_its_steps(name: str) -> None:
     measure = MEASURES[name]
