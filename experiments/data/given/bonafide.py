@@ -41,9 +41,9 @@ def chains(rows: Sequence[SourceRow]) -> Iterator[GivenChain]:
     Raises:
         UserError: a label is unknown, or a span does not lie in the text.
     """
-    of_chain: dict[tuple[str, str, str], list[SourceRow]] = {}
-    for key, row in zip(each(rows, _key), rows, strict=True):
-        of_chain.setdefault(key, []).append(row)
+    of_chain: dict[tuple[str, str, str], list[tuple[SourceRow, Span | None]]] = {}
+    for (key, span), row in zip(each(rows, _place), rows, strict=True):
+        of_chain.setdefault(key, []).append((row, span))
     n: Counter[tuple[str, str]] = Counter()
     for (model, prompt, cot), same in of_chain.items():
         chain = _chain(model, prompt, cot, same)
@@ -52,30 +52,33 @@ def chains(rows: Sequence[SourceRow]) -> Iterator[GivenChain]:
         yield chain if place == 1 else replace(chain, id=f"{chain.id}.{place}")
 
 
-def _key(row: SourceRow) -> tuple[str, str, str]:
+def _place(row: SourceRow) -> tuple[tuple[str, str, str], Span | None]:
+    """Model, prompt and text of the chain that a row is about, and the span of its sentence; None
+    of a label of the chain."""
     prompt = text(row, "prompt", "question") or text_of(row, ("prompt", "question"))
-    return text(row, "target_model") or "", prompt, exact(row, "cot")
+    cot, name = exact(row, "cot"), text_of(row, ("label_type",))
+    if name not in LABELS:
+        raise UserError(
+            f"{row.where}: label_type {name!r} is none of {', '.join(LABELS)}; give one"
+        )
+    span = None if name.endswith("_COT") else _span(row, cot)
+    return (text(row, "target_model") or "", prompt, cot), span
 
 
-def _chain(model: str, prompt: str, cot: str, rows: Sequence[SourceRow]) -> GivenChain:
-    first = rows[0]
+def _chain(
+    model: str, prompt: str, cot: str, rows: Sequence[tuple[SourceRow, Span | None]]
+) -> GivenChain:
+    first, _ = rows[0]
     labels: dict[str, Any] = {}
     of_span: dict[Span, set[bool]] = {}
-    for row in rows:
+    for row, span in rows:
         name = text_of(row, ("label_type",))
-        if name not in LABELS:
+        if span is not None:
+            of_span.setdefault(span, set()).add(LABELS[name])
+        elif labels.setdefault("unfaithful", LABELS[name]) != LABELS[name]:
             raise UserError(
-                f"{row.where}: label_type {name!r} is none of {', '.join(LABELS)}; give one"
+                f"{row.where}: label_type {name!r} contradicts {first.where}; keep one of the two"
             )
-        if name.endswith("_COT"):
-            if labels.get("unfaithful", LABELS[name]) != LABELS[name]:
-                raise UserError(
-                    f"{row.where}: label_type {name!r} contradicts {first.where}; keep one of "
-                    "the two"
-                )
-            labels["unfaithful"] = LABELS[name]
-        else:
-            of_span.setdefault(_span(row, cot), set()).add(LABELS[name])
     spans = sorted(of_span)
     # a step with both labels counts as unlabelled
     conflicting = sum(len(of_span[span]) > 1 for span in spans)

@@ -297,6 +297,24 @@ def test_bonafide_joins_the_labels_of_a_chain(tmp_path: Path) -> None:
     assert [c.id for c in read.chains] == ["r1", "r1.2"]
 
 
+def test_bonafide_says_together_what_is_wrong_with_all_rows(tmp_path: Path) -> None:
+    bad = write_rows(
+        tmp_path / "bad.jsonl",
+        label("FAITHFUL_COT"),
+        label("HONEST"),
+        label("FAITHFUL_STEP", sentence_span_end=99),
+        label("FAITHFUL_STEP", sentence_span_start="x"),
+        label("FAITHFUL_STEP", cot=None),
+    )
+    with pytest.raises(UserError) as error:
+        read_chains(bad, "bonafide")
+    said = str(error.value)
+    assert "'HONEST' is none of" in said
+    assert "the span 0 to 99" in said
+    assert all(f"line {i}" in said for i in (2, 3, 4, 5))
+    assert "line 1" not in said
+
+
 def test_bonafide_as_released(tmp_path: Path) -> None:
     said = {"id": "ab12", "correct_answer": "otter", "hinted_answer": "owl", "src_type": "hinting"}
     said |= {"sentence_text": "The hint says B.", "model_answer": "owl"}
