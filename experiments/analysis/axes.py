@@ -24,7 +24,7 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 from matplotlib.ticker import AutoLocator, FuncFormatter, MaxNLocator, ScalarFormatter
 
-from faithscope.experiments.analysis.colours import GREY, INK, PAPER, QUIET, Style
+from faithscope.experiments.analysis.colours import GREY, INK, PALE, PAPER, QUIET, Style
 from faithscope.experiments.numerals import significant
 
 WIDTHS = {"column": 3.3, "page": 6.75}
@@ -91,6 +91,12 @@ def bare_rows(axes: Sequence[Axes]) -> None:
     for ax in axes:
         ax.tick_params(axis="y", length=0)
         ax.spines["left"].set_visible(False)
+
+
+def hatch_ground(ax: Axes) -> None:
+    """Hatches the ground of a map, which shows through cells without a value: a white one would be
+    taken for zero."""
+    ax.patch.set(hatch="/////", edgecolor=PALE, linewidth=0)
 
 
 def name_rows(ax: Axes, names: Sequence[str]) -> None:

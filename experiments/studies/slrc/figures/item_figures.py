@@ -19,6 +19,7 @@ from matplotlib.ticker import MaxNLocator
 from faithscope.experiments.analysis.axes import (
     SMALL,
     Sheet,
+    hatch_ground,
     plain_ticks,
     share_ticks,
     sheet,
@@ -112,7 +113,7 @@ def step_map(
     Args:
         trace: a trace; or what `measure` or `run.measured` returned, and then the name of one of
             its fields: `step_map(measured, "tv")`.
-        values: (rows, steps), NaN is left white; or a record of the trace, with
+        values: (rows, steps), NaN is hatched; or a record of the trace, with
         name: one of its arrays, (rows, steps) or (rows, heads, steps), of whose heads the mean is
             drawn; or a list with a value for each step, of which every record is a row.
         label: quantity shown by colour, with its unit; by default the name of the field.
@@ -145,6 +146,7 @@ def step_map(
             vmin=-most if diverging else None,
             vmax=most if diverging else limit,
         )
+        hatch_ground(ax)
         ax.set_xticks(range(1, len(steps) + 1))
         if row_names is None:
             ax.yaxis.set_major_locator(MaxNLocator(integer=True))

@@ -16,7 +16,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from faithscope.experiments.analysis.axes import fold_titles, sheet
+from faithscope.experiments.analysis.axes import fold_titles, hatch_ground, sheet
 from faithscope.experiments.analysis.cells import (
     INCLUDED,
     Bootstrapped,
@@ -184,6 +184,7 @@ def layer_by_step(ax: Axes, table: pd.DataFrame) -> Axes:
     shares = np.clip(grid.to_numpy(dtype=float), -1, 1)
     look: dict[str, Any] = {"cmap": colour_map(SIGN), "vmin": -1, "vmax": 1}
     ax.imshow(shares, origin="lower", aspect="auto", **look)
+    hatch_ground(ax)
     ax.set_xticks(range(len(grid.columns)), [decimal(p, 1) for p in grid.columns])
     ax.set_yticks(range(len(grid.index)), [str(layer) for layer in grid.index])
     ax.tick_params(length=0)
@@ -225,7 +226,7 @@ _picture = picture(
     "Share of the answer's log-odds that comes back when the states of the real run are put "
     "into the run with a corrupted step, at the step's own tokens and at those that ask for "
     "the answer. Where the first fade and the second come up, the step is read. Only steps "
-    "whose corruption moves the answer are patched.",
+    "whose corruption moves the answer are patched; hatched places have none.",
     _drawn,
     "No corrupted step moved the answer, so there was nothing to restore.",
 )

@@ -60,6 +60,9 @@ def test_a_map_of_layers_and_steps(model: interp.Model, trace: Trace) -> None:
     shown = np.asarray(image.get_array())
     np.testing.assert_array_equal(shown[1], values[1])
     assert image.get_clim() == (-5.0, 5.0)
+    # what was not measured is unlike zero: the hatched ground shows through
+    assert figure.axes[0].patch.get_hatch()
+    assert image.get_cmap()(np.ma.masked_invalid([np.nan]))[0, 3] == 0
     named = step_map(trace, values, label="share", row_names=[8, 30], diverging=True, limit=1)
     assert [t.get_text() for t in named.axes[0].get_yticklabels()] == ["8", "30"]
     assert named.axes[0].images[0].get_clim() == (-1.0, 1.0)
