@@ -12,7 +12,7 @@ import pytest
 from planted_traces import asking_of, planted
 from probe_records import bare_trace, base, table_of
 
-from faithscope.experiments.analysis.statistics.stats import wilson_bounds
+from faithscope.experiments.analysis.statistics.stats import clustered_means
 from faithscope.experiments.data.given.encode import given_trace
 from faithscope.experiments.data.given.question_of_chain import question_of_chain
 from faithscope.experiments.data.given.reading import read_chains
@@ -165,9 +165,8 @@ def test_both_yes_is_a_contradiction_and_the_pair_is_its_unit() -> None:
     (line,) = table_of("reversed", records).to_dict("records")
     assert (line["n_pairs"], line["n_unknown"]) == (3, 1)
     assert line["contradictory"] == pytest.approx((1 + 1 / 2) / 2)
-    assert line["contradictory_high"] == pytest.approx(
-        wilson_bounds(np.array([0.75]), np.array([2]))[1][0]
-    )
+    pairs = np.array([1, 1 / 2]), np.arange(2), np.zeros(2, dtype=int)
+    assert line["contradictory_high"] == pytest.approx(clustered_means(*pairs, 1)[2][0])
 
 
 def test_questions_of_ones_own_are_reversed_in_pairs(tmp_path: Path) -> None:
