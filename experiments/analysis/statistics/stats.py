@@ -160,13 +160,16 @@ def clustered_means(
     free = np.maximum(units - 1, 1)
     z = float(scipy.stats.norm.ppf((1 + confidence) / 2))
     wider = (scipy.stats.t.ppf((1 + confidence) / 2, free) / z) ** 2
-    variance = np.where(units > 1, over(between, rows**2) * units**2 / free * wider, np.inf)
+    # of clusters of unlike sizes as many as tell as much (Kish)
+    count = over(rows**2, np.bincount(of_pairs, size.astype(float) ** 2, n))
+    variance = over(between, rows**2) * units / free * wider * count
+    variance[units < 2] = np.inf
     most = np.full(n, -np.inf)
     least = np.full(n, np.inf)
     np.maximum.at(most, of_pairs, total / size)
     np.minimum.at(least, of_pairs, total / size)
-    low = _lower_end(value, variance, most, units, z)
-    high = 1 - _lower_end(1 - value, variance, 1 - least, units, z)
+    low = _lower_end(value, variance, most, count, z)
+    high = 1 - _lower_end(1 - value, variance, 1 - least, count, z)
     # at 0 and 1 one bound is the mean itself, whatever rounding leaves
     return value, np.where(value > 0, low, value), np.where(value < 1, high, value)
 

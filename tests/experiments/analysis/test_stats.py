@@ -261,6 +261,11 @@ def test_the_interval_of_a_mean_of_shares_is_within_wilsons_and_turns_with_the_s
         twice = mean_of(np.repeat(values, 2), np.repeat(np.arange(n), 2))
         assert twice == pytest.approx([value, low, high])
     assert np.isnan(mean_of(np.array([]), np.array([], dtype=int))).all()
+    # half of the rows in one cluster tell less than rows that are spread evenly
+    values = rng.binomial(4, 0.5, 40) / 4
+    evenly, unevenly = np.repeat(np.arange(20), 2), np.maximum(np.arange(40) - 20, 0)
+    one, other = mean_of(values, evenly), mean_of(values, unevenly)
+    assert other[2] - other[1] > 1.3 * (one[2] - one[1])
 
 
 def test_percentiles_are_expanded_as_hesterberg_says() -> None:
