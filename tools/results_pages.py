@@ -355,9 +355,18 @@ def bare(measure: str) -> str:
     return re.sub(r" [\[(].*", "", measure)
 
 
+def tested_pairs(name: str) -> list[dict[str, Any]]:
+    """Every tested pair of measures of two probes that are not one number under two names."""
+    return [
+        r
+        for r in _read(name, "agreement")
+        if not (r["one_probe"] or math.isnan(r["p"]) or abs(r["within"]) >= SAME)
+    ]
+
+
 def pairs(name: str) -> list[str]:
     """Every pair of measures of two probes."""
-    tested = [r for r in _read(name, "agreement") if not (r["one_probe"] or math.isnan(r["p"]))]
+    tested = tested_pairs(name)
     beyond = [r for r in tested if r["discovered"]]
     against = [r for r in beyond if r["within"] < 0]
     said = (
